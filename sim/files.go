@@ -169,33 +169,26 @@ func (f *mountedFiles) Chmod(name string, mode fs.FileMode) error {
 	return f.change("chmod", name, 0, func() error { return f.Files.Chmod(name, mode) })
 }
 
-func (f *mountedFiles) Sync(name string) error {
-	if _, err := f.check("sync", name); err != nil {
+func (f *mountedFiles) Sync(name string) error { return f.look("sync", name, f.Files.Sync) }
+
+func (f *mountedFiles) SyncDir(name string) error { return f.look("sync", name, f.Files.SyncDir) }
+
+// look is check for what changes nothing, and the work.
+func (f *mountedFiles) look(op, name string, do func(name string) error) error {
+	if _, err := f.check(op, name); err != nil {
 		return err
 	}
-	return f.Files.Sync(name)
+	return do(name)
 }
 
-func (f *mountedFiles) SyncDir(name string) error {
-	if _, err := f.check("sync", name); err != nil {
-		return err
+func (f *mountedFiles) Lock(ctx context.Context, name string, mode host.LockMode) (lock host.Lock, err error) {
+	do := func(name string) (err error) { lock, err = f.Files.Lock(ctx, name, mode); return err }
+	if f.there(name) {
+		err = f.look("lock", name, do)
+	} else {
+		err = f.entry("lock", name, emptyFile, func() error { return do(name) })
 	}
-	return f.Files.SyncDir(name)
-}
-
-func (f *mountedFiles) Lock(ctx context.Context, name string, mode host.LockMode) (host.Lock, error) {
-	if _, err := f.check("lock", name); err != nil {
-		return nil, err
-	}
-	if !f.there(name) {
-		var lock host.Lock
-		err := f.entry("lock", name, emptyFile, func() (err error) {
-			lock, err = f.Files.Lock(ctx, name, mode)
-			return err
-		})
-		return lock, err
-	}
-	return f.Files.Lock(ctx, name, mode)
+	return lock, err
 }
 
 func (f *mountedFiles) Rename(from, to string) error {
@@ -246,20 +239,15 @@ func (f *mountedFile) Stat() (host.Info, error) {
 	return info, err
 }
 
-func (f *mountedFile) Read(p []byte) (int, error) {
-	if _, err := f.files.check("read", f.name); err != nil {
-		return 0, err
-	}
-	n, err := f.File.Read(p)
+func (f *mountedFile) Read(p []byte) (n int, err error) {
+	err = f.files.look("read", f.name, func(string) (err error) { n, err = f.File.Read(p); return err })
 	f.at += int64(n)
 	return n, err
 }
 
-func (f *mountedFile) ReadAt(p []byte, offset int64) (int, error) {
-	if _, err := f.files.check("read", f.name); err != nil {
-		return 0, err
-	}
-	return f.File.ReadAt(p, offset)
+func (f *mountedFile) ReadAt(p []byte, offset int64) (n int, err error) {
+	err = f.files.look("read", f.name, func(string) (err error) { n, err = f.File.ReadAt(p, offset); return err })
+	return n, err
 }
 
 func (f *mountedFile) Write(p []byte) (n int, err error) {
@@ -276,8 +264,5 @@ func (f *mountedFile) Write(p []byte) (n int, err error) {
 }
 
 func (f *mountedFile) Sync() error {
-	if _, err := f.files.check("sync", f.name); err != nil {
-		return err
-	}
-	return f.File.Sync()
+	return f.files.look("sync", f.name, func(string) error { return f.File.Sync() })
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -159,10 +160,11 @@ func (s *Sled) serve(ctx context.Context, args []string) error {
 		return err
 	}
 	// The process that started this one has not stored that before its lock is free.
-	if err := s.world.Update(ctx, func(*world.Tx) error { return nil }); err != nil {
-		return err
+	err = s.world.Update(ctx, func(*world.Tx) error { return nil })
+	if err == nil {
+		err = s.world.Wait(ctx, func(tx *world.Tx) bool { p := served(tx, pid); return p == nil || !p.Started.After(tx.Now) })
 	}
-	if err := s.world.Wait(ctx, func(tx *world.Tx) bool { p := served(tx, pid); return p == nil || !p.Started.After(tx.Now) }); err != nil {
+	if err != nil {
 		return err
 	}
 	srv := &http.Server{Handler: s.observed(propolis.Handler(s.world, pid)), ReadHeaderTimeout: time.Minute}
@@ -180,14 +182,10 @@ func (s *Sled) serve(ctx context.Context, args []string) error {
 }
 
 func serverArgs(args []string) (pid int, listeners []net.Listener, err error) {
-	if len(args) != 2 {
-		return 0, nil, errors.New("this server is started by the simulated sled")
+	if _, err := fmt.Sscan(strings.Join(args, " "), &pid, new(int)); err != nil {
+		return 0, nil, fmt.Errorf("this server is started by the simulated sled: %w", err)
 	}
-	pid, err = strconv.Atoi(args[0])
-	n, nerr := strconv.Atoi(args[1])
-	if err := errors.Join(err, nerr); err != nil {
-		return 0, nil, err
-	}
+	n, _ := strconv.Atoi(args[1])
 	for i := range n {
 		file := os.NewFile(uintptr(firstFile+1+i), "listener")
 		l, err := net.FileListener(file)
@@ -241,9 +239,10 @@ func (s *Sled) awaitEnd(ctx context.Context, pid int) error {
 // served is a process of the sled, if it is this one: another sled may have taken
 // the place of one that was removed, and its processes have the same numbers.
 func served(tx *world.Tx, pid int) *world.Process {
-	i := slices.IndexFunc(tx.State.Processes, func(p *world.Process) bool { return p.PID == pid && p.OSPID == os.Getpid() })
-	if i < 0 {
-		return nil
+	for _, p := range tx.State.Processes {
+		if p.PID == pid && p.OSPID == os.Getpid() {
+			return p
+		}
 	}
-	return tx.State.Processes[i]
+	return nil
 }

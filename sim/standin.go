@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,13 +38,9 @@ func StandIn(ctx context.Context, name string, args []string, stdin io.Reader, s
 		variables[key] = value
 	}
 	dir := variables[DirVariable]
-	if dir == "" {
-		fmt.Fprintf(stderr, "%s: %s does not name the directory of a simulated sled\n", name, DirVariable)
-		return 1
-	}
-	s, err := Open(dir)
+	s, err := Open(cmp.Or(dir, os.DevNull))
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s does not name the directory of a simulated sled: %v\n", name, DirVariable, err)
 		return 1
 	}
 	defer s.Close()
@@ -118,13 +115,12 @@ func LinkTools(dir, executable string, others ...string) (bin string, err error)
 	if err := os.MkdirAll(filepath.Join(bin, CommonDir), 0o755); err != nil {
 		return "", err
 	}
-	for _, name := range append(tools.Names(), others...) {
-		if err := link(executable, filepath.Join(bin, name)); err != nil {
-			return "", err
-		}
-	}
+	names := append(tools.Names(), others...)
 	for _, name := range tools.CommonNames() {
-		if err := link(executable, filepath.Join(bin, CommonDir, name)); err != nil {
+		names = append(names, filepath.Join(CommonDir, name))
+	}
+	for _, name := range names {
+		if err := link(executable, filepath.Join(bin, name)); err != nil {
 			return "", err
 		}
 	}

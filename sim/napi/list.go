@@ -10,14 +10,16 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// The filters of lists of NICs, by how their values are checked. Others are not
-// known.
-func uuidFilters() []string {
-	return []string{"owner_uuid", "belongs_to_uuid", "cn_uuid", "network_uuid"}
-}
-
-func textFilters() []string {
-	return []string{"belongs_to_type", "nic_tag", "nic_tags_provided", "state"}
+// filters are the values of a record that lists of NICs are filtered by.
+func filters(n *world.NAPI, r *record) map[string][]string {
+	tag := r.Tag
+	if net := findNetwork(n, r.Network); net != nil && tag == "" {
+		tag = net.Tag
+	}
+	return map[string][]string{
+		"owner_uuid": {r.OwnerUUID}, "belongs_to_uuid": {r.BelongsToUUID}, "cn_uuid": {r.CNUUID}, "network_uuid": {r.Network},
+		"belongs_to_type": {r.BelongsToType}, "nic_tag": {tag}, "nic_tags_provided": r.Provided, "state": {r.State},
+	}
 }
 
 const maxPage = 1000
@@ -68,21 +70,23 @@ func (c *call) query() (query, error) {
 		q.limit = int(^uint(0) >> 1)
 	}
 	values := c.r.URL.Query()
+	known := filters(&world.NAPI{}, &record{Provided: []string{}})
 	var unknown []string
 	var errs []fieldFault
 	for _, key := range keysInOrder(c.r.URL.RawQuery) {
 		given := strings.Split(strings.Join(values[key], ","), ",")
 		switch {
-		case slices.Contains(uuidFilters(), key) && (key != "cn_uuid" || c.era.cn):
-			if values.Get(key) == "" {
+		case known[key] != nil && (key != "cn_uuid" || c.era.cn):
+			uuids := strings.HasSuffix(key, "_uuid")
+			if uuids && values.Get(key) == "" {
 				return q, storeSyntax()
 			}
-			if bad := slices.DeleteFunc(slices.Clone(given), isUUID); len(bad) > 0 {
+			if bad := slices.DeleteFunc(slices.Clone(given), isUUID); uuids && len(bad) > 0 {
 				errs = append(errs, fieldFault{Field: key, Code: "InvalidParameter", Message: "invalid UUID", Invalid: bad})
 			}
-			q.filters = append(q.filters, func(_ *world.NAPI, r *record) bool { return slices.Contains(given, uuidOf(r, key)) })
-		case slices.Contains(textFilters(), key):
-			q.filters = append(q.filters, textFilter(key, given))
+			q.filters = append(q.filters, func(n *world.NAPI, r *record) bool {
+				return slices.ContainsFunc(filters(n, r)[key], func(value string) bool { return slices.Contains(given, value) })
+			})
 		case slices.Contains(flags(), key):
 			want := values.Get(key)
 			if want != "true" && want != "false" {
@@ -120,24 +124,6 @@ func (q *query) page(key, value string) []fieldFault {
 	return nil
 }
 
-func textFilter(key string, given []string) func(*world.NAPI, *record) bool {
-	return func(n *world.NAPI, r *record) bool {
-		switch key {
-		case "belongs_to_type":
-			return slices.Contains(given, r.BelongsToType)
-		case "state":
-			return slices.Contains(given, r.State)
-		case "nic_tags_provided":
-			return slices.ContainsFunc(r.Provided, func(tag string) bool { return slices.Contains(given, tag) })
-		}
-		tag := r.Tag
-		if net := findNetwork(n, r.Network); net != nil && tag == "" {
-			tag = net.Tag
-		}
-		return slices.Contains(given, tag)
-	}
-}
-
 // keysInOrder are the keys of a query as they stand in it, each once.
 func keysInOrder(raw string) []string {
 	var keys []string
@@ -148,16 +134,4 @@ func keysInOrder(raw string) []string {
 		}
 	}
 	return keys
-}
-
-func uuidOf(r *record, key string) string {
-	switch key {
-	case "owner_uuid":
-		return r.OwnerUUID
-	case "belongs_to_uuid":
-		return r.BelongsToUUID
-	case "cn_uuid":
-		return r.CNUUID
-	}
-	return r.Network
 }

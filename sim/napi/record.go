@@ -3,8 +3,10 @@ package napi
 import (
 	"fmt"
 	"maps"
-	"net/netip"
+	"net"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,35 +112,24 @@ func findNetwork(n *world.NAPI, id string) *world.NAPINetwork {
 }
 
 func netmask(subnet string) string {
-	prefix, err := netip.ParsePrefix(subnet)
-	if err != nil || !prefix.Addr().Is4() {
+	_, in, err := net.ParseCIDR(subnet)
+	if err != nil {
 		return ""
 	}
-	mask := ^uint32(0) << (32 - prefix.Bits())
-	return netip.AddrFrom4([4]byte{byte(mask >> 24), byte(mask >> 16), byte(mask >> 8), byte(mask)}).String()
+	return net.IP(in.Mask).String()
 }
 
 // parseMAC reads the forms that the server takes (lib/util/mac.js).
 func parseMAC(s string) (string, bool) {
-	var groups []string
-	switch {
-	case strings.Contains(s, ":"):
-		groups = strings.Split(s, ":")
-	case strings.Contains(s, "-"):
-		groups = strings.Split(s, "-")
-	case len(s) == 12:
-		for i := 0; i < 12; i += 2 {
-			groups = append(groups, s[i:i+2])
-		}
+	s = strings.ToLower(s)
+	if regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(s) {
+		s = strings.TrimSuffix(regexp.MustCompile(`..`).ReplaceAllString(s, "$0:"), ":")
 	}
-	if len(groups) != 6 {
+	if !regexp.MustCompile(`^[0-9a-f]{1,2}(:[0-9a-f]{1,2}){5}$|^[0-9a-f]{1,2}(-[0-9a-f]{1,2}){5}$`).MatchString(s) {
 		return "", false
 	}
+	groups := strings.FieldsFunc(s, func(r rune) bool { return r == ':' || r == '-' })
 	for i, g := range groups {
-		g = strings.ToLower(g)
-		if len(g) < 1 || len(g) > 2 || strings.Trim(g, "0123456789abcdef") != "" {
-			return "", false
-		}
 		groups[i] = ("0" + g)[len(g)-1:]
 	}
 	return strings.Join(groups, ":"), true
@@ -146,26 +137,12 @@ func parseMAC(s string) (string, bool) {
 
 // number is the address as the store's key, which errors of the store print.
 func number(mac string) uint64 {
-	var n uint64
-	for _, g := range strings.Split(mac, ":") {
-		var b uint64
-		_, _ = fmt.Sscanf(g, "%x", &b) // parseMAC has checked it
-		n = n<<8 | b
-	}
+	n, _ := strconv.ParseUint(strings.ReplaceAll(mac, ":", ""), 16, 64) // parseMAC has checked it
 	return n
 }
 
 func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i, c := range s {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdef", c) {
-			return false
-		}
-	}
-	return true
+	return regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(s)
 }
 
 // sortedMACs are the addresses of the records that fit, in ascending order.

@@ -2,7 +2,7 @@
 // as sleds tell it of VMs: its internal API answers the upcall, the doorbell or
 // both (handler.go), it asks sleds for the states of VMs and judges what comes of
 // it (ask.go), and sweeps all that it knows as its instance watcher does
-// (sweep.go). It keeps nothing of its own: what it knows is in the world of the
+// (Sweep). It keeps nothing of its own: what it knows is in the world of the
 // sled that it is near.
 package nexus
 
@@ -10,9 +10,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
@@ -88,4 +92,54 @@ func present(tx *world.Tx, fn func(*world.Tx, *world.Nexus) error) error {
 		return errGone
 	}
 	return fn(tx, tx.State.Nexus)
+}
+
+// Period is how often the instance watcher looks, and abreast how many VMs it
+// asks for at once (omicron nexus/src/app/background/tasks/instance_watcher.rs).
+const (
+	Period  = 30 * time.Second
+	abreast = 16
+)
+
+// Sweep asks the sleds for every VM that has not ended, once.
+func (p Plane) Sweep(ctx context.Context) error {
+	var ids []string
+	err := p.view(ctx, func(_ *world.Tx, n *world.Nexus) error {
+		for _, id := range slices.Sorted(maps.Keys(n.VMs)) {
+			if !ended(n.VMs[id].State) {
+				ids = append(ids, id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	turn := make(chan struct{}, abreast)
+	for _, id := range ids {
+		turn <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turn }()
+			_ = p.pull(ctx, id, "sweep") // the result is noted with the VM
+		})
+	}
+	all.Wait()
+	return ctx.Err()
+}
+
+// Watch sweeps at once, and then every Period, until ctx ends.
+func (p Plane) Watch(ctx context.Context) error {
+	tick := time.NewTicker(Period)
+	defer tick.Stop()
+	for {
+		if err := p.Sweep(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -71,7 +71,8 @@ func convert(spec *instanceSpec) (machine, error) {
 			return machine{}, fmt.Errorf("boot option %s is not an attached device", e.ID)
 		}
 	}
-	return c.machine, cmp.Or(c.leftovers(keys), c.vsock())
+	err := cmp.Or(c.leftovers(keys), c.vsock())
+	return c.machine, err
 }
 
 func storage() []string {

@@ -40,11 +40,15 @@ type creation struct {
 
 // create gives the links that the machine holds open, or why it cannot be
 // made.
-func (c *creation) create() ([]string, error) {
+func create(tx *world.Tx, p *world.Process, m machine) ([]string, error) {
+	c := &creation{tx: tx, process: p, machine: m}
 	for _, step := range []func() error{c.checkBoard, c.bootrom, c.checkBridges, c.checkSlots, c.openNICs, c.openDisks, c.checkRest} {
 		if err := step(); err != nil {
 			return nil, err
 		}
+	}
+	if tx.TakeFault([]string{"propolis", "create"}, world.FaultFail) != nil {
+		return nil, errors.New("failed to allocate guest memory: Not enough space (os error 12)")
 	}
 	return c.links, nil
 }

@@ -81,12 +81,9 @@ func free(tx *world.Tx, p *world.Process) error {
 func begin(tx *world.Tx, p *world.Process, request ensureRequest, m machine, ready time.Time) error {
 	p.VM = &world.VM{Properties: request.Properties, Spec: serve.JSON(request.Init.Value.Spec), Ready: ready}
 	p.VM.Timeline = []world.Timepoint{{State: "Creating", Generation: 1, From: tx.Now}}
-	links, err := (&creation{tx: tx, process: p, machine: m}).create()
-	switch {
-	case errors.Is(err, errPanic):
+	links, err := create(tx, p, m)
+	if errors.Is(err, errPanic) {
 		return err
-	case err == nil && tx.TakeFault([]string{"propolis", "create"}, world.FaultFail) != nil:
-		err = errors.New("failed to allocate guest memory: Not enough space (os error 12)")
 	}
 	if err != nil {
 		p.VM.Timeline = append(p.VM.Timeline, world.Timepoint{State: "Failed", Generation: 2, From: ready})

@@ -83,11 +83,11 @@ func (g guest) key(b byte) {
 		word := string(bytes.TrimSpace(c.Typed))
 		c.Typed = nil
 		g.command(word, say)
-	case b >= ' ' && b <= '~':
+	case b >= ' ' && b != 0x7f:
 		c.Typed = append(slices.Clip(c.Typed), b)
-		say(string(rune(b)))
+		c.Write(g.tx, g.tx.Now, []byte{b})
 	default:
-		say("\r\nnot simulated: this key\r\n" + g.prompt())
+		say("[not simulated: this key]")
 	}
 }
 

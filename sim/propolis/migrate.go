@@ -233,13 +233,10 @@ func (c *call) receive(request ensureRequest, o offer, ready time.Time) error {
 			return nil // the source's sled is gone
 		}
 		publish(p.VM, p.VM.In, "Migrating", "Sync", tx.Now)
-		links, err := (&creation{tx: tx, process: p, machine: m}).create()
+		links, err := create(tx, p, m)
 		if errors.Is(err, errPanic) {
 			smf.Exit(tx, p.PID)
 			return errGone
-		}
-		if err == nil && tx.TakeFault([]string{"propolis", "create"}, world.FaultFail) != nil {
-			err = errors.New("failed to allocate guest memory: Not enough space (os error 12)")
 		}
 		if failed = err; failed != nil {
 			return nil

@@ -52,7 +52,7 @@ func CreateDirectory(dir string, lay func(root host.Files) (*State, error)) erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := onlyEntries(dir, stateFile, LockFile, LocksDir, RootDir, BinDir, KeeperFile); err != nil {
+	if err := onlyEntries(dir); err != nil {
 		return err
 	}
 	files := host.Dir(dir)
@@ -64,10 +64,9 @@ func CreateDirectory(dir string, lay func(root host.Files) (*State, error)) erro
 	if _, err := files.Stat("/" + stateFile); err == nil {
 		return &fs.PathError{Op: "create", Path: stateFile, Err: fs.ErrExist}
 	}
-	for _, name := range []string{LocksDir, RootDir} {
-		if err := host.MkdirAll(files, "/"+name, 0o755); err != nil {
-			return err
-		}
+	err = errors.Join(host.MkdirAll(files, "/"+LocksDir, 0o755), host.MkdirAll(files, "/"+RootDir, 0o755))
+	if err != nil {
+		return err
 	}
 	s, err := lay(host.Dir(filepath.Join(dir, RootDir)))
 	if err != nil {
@@ -87,7 +86,7 @@ func OpenDirectory(dir string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := onlyEntries(dir, stateFile, LockFile, LocksDir, RootDir, BinDir, KeeperFile); err != nil {
+	if err := onlyEntries(dir); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", dir, ErrNoWorld, err)
 	}
 	d := &directory{dir: dir, lock: host.Dir(dir)}
@@ -102,7 +101,8 @@ func OpenDirectory(dir string) (*World, error) {
 
 // onlyEntries refuses a directory with an entry that is not known. What a
 // transaction leaves when it is killed is known.
-func onlyEntries(dir string, known ...string) error {
+func onlyEntries(dir string) error {
+	known := []string{stateFile, LockFile, LocksDir, RootDir, BinDir, KeeperFile}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err

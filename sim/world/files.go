@@ -1,12 +1,13 @@
 package world
 
 import (
+	"cmp"
+	"embed"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -22,9 +23,6 @@ func RemoveTree(files host.Files, name string) error {
 	err := files.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	if !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
-		return err
 	}
 	entries, err := files.ReadDir(name)
 	if err != nil {
@@ -53,10 +51,7 @@ func Put(files host.Files, name string, data []byte, mode fs.FileMode) error {
 		return err
 	}
 	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, f.Close())
 }
 
 // ReplaceFile writes a file next to its name and renames it into place.
@@ -77,4 +72,34 @@ func RemoveFile(files host.Files, name string) error {
 // Below says whether name is dir or lies in it.
 func Below(dir, name string) bool {
 	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
+}
+
+// rootFiles are the files of a fresh sled: root/common is the global zone's
+// root, root/propolis what lies under root/ in the image of a Propolis zone.
+//
+//go:embed all:root
+var rootFiles embed.FS
+
+// EachFile visits the embedded files below dir, with their absolute names.
+func EachFile(dir string, visit func(name string, data []byte) error) error {
+	return fs.WalkDir(rootFiles, dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := rootFiles.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		return visit(strings.TrimPrefix(p, dir), data)
+	})
+}
+
+func ModeOf(name string) fs.FileMode {
+	switch {
+	case path.Ext(name) == ".sh" || path.Base(path.Dir(name)) == "bin":
+		return 0o755
+	case name == "/etc/shadow":
+		return 0o400
+	}
+	return 0o644
 }

@@ -23,12 +23,7 @@ func Connect(ctx context.Context, a, b *World) error {
 	if (a.dir == "") != (b.dir == "") {
 		return errors.New("a sled in memory and one in a directory cannot reach each other")
 	}
-	for _, pair := range [][2]*World{{a, b}, {b, a}} {
-		if err := pair[0].meet(ctx, pair[1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(a.meet(ctx, b), b.meet(ctx, a))
 }
 
 func (w *World) meet(ctx context.Context, other *World) error {
@@ -73,22 +68,20 @@ func (w *World) Neighbours(ctx context.Context) ([]Neighbour, error) {
 
 // Neighbour is the one of a name; nil if there is none.
 func (w *World) Neighbour(ctx context.Context, name string) (*World, error) {
+	n, err := w.neighbour(ctx, func(n Neighbour) bool { return n.Name == name })
+	return n.World, err
+}
+
+func (w *World) neighbour(ctx context.Context, is func(Neighbour) bool) (Neighbour, error) {
 	all, err := w.Neighbours(ctx)
-	for _, n := range all {
-		if n.Name == name {
-			return n.World, err
-		}
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], err
 	}
-	return nil, err
+	return Neighbour{}, err
 }
 
 // NameOf is the name that another world has here; empty: it is no neighbour.
 func (w *World) NameOf(ctx context.Context, other *World) (string, error) {
-	all, err := w.Neighbours(ctx)
-	for _, n := range all {
-		if n.World == other || w.dir != "" && n.World.dir == other.dir {
-			return n.Name, err
-		}
-	}
-	return "", err
+	n, err := w.neighbour(ctx, func(n Neighbour) bool { return n.World == other || w.dir != "" && n.World.dir == other.dir })
+	return n.Name, err
 }

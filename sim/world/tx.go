@@ -1,7 +1,13 @@
 package world
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world/scf"
@@ -32,4 +38,82 @@ func Now() time.Time { return time.Now().UTC().Round(0) }
 // Forgets says whether the sled's root is on a RAM disk that a boot makes again.
 func (tx *Tx) Forgets() bool {
 	return tx.State.Mode == Helios && !tx.State.Installed || tx.State.Ramdisk
+}
+
+// Draw gives the next number of a sequence that only the state's seed, the
+// purpose and the number of draws so far decide: two sleds with one seed that
+// live through the same commands are equal, and a draw for one purpose does
+// not shift those for another.
+func (tx *Tx) Draw(purpose string) uint64 {
+	sum := tx.draw(purpose)
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// UUID draws a random (version 4) UUID.
+func (tx *Tx) UUID() string {
+	sum := tx.draw("uuid")
+	id := uuid.UUID(sum[:16])
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
+}
+
+func (tx *Tx) draw(purpose string) [sha256.Size]byte {
+	in := binary.BigEndian.AppendUint64(nil, tx.State.Seed)
+	in = strconv.AppendUint(in, tx.Count("draw "+purpose), 10)
+	in = append(in, ' ')
+	return sha256.Sum256(append(in, purpose...))
+}
+
+// Count raises the named counter and returns it: 1 the first time.
+func (tx *Tx) Count(name string) uint64 {
+	if tx.State.Counters == nil {
+		tx.State.Counters = map[string]uint64{}
+	}
+	tx.State.Counters[name]++
+	return tx.State.Counters[name]
+}
+
+// LinkID tells a link from another one, whatever zone it is in: names are not
+// unique on the sled.
+type LinkID struct{ Name, MAC string }
+
+// ID is the link's.
+func (l *Link) ID() LinkID { return LinkID{l.Name, l.MAC} }
+
+// lock is the file whose lock those have who hold the link. No zone's name begins
+// with a dot.
+func (id LinkID) lock() string { return "/locks/.link-" + id.Name + "-" + id.MAC }
+
+// Refusal is what a function of this package returns when the real thing would
+// refuse: the words for standard error, without the program's prefix, and the
+// exit code.
+type Refusal struct {
+	Text string
+	Exit int
+}
+
+// Error is the text.
+func (r *Refusal) Error() string { return r.Text }
+
+// NotSimulated is the refusal of what the real thing can do and this one cannot.
+func NotSimulated(format string, args ...any) *Refusal {
+	return &Refusal{Text: "not simulated: " + fmt.Sprintf(format, args...), Exit: 70}
+}
+
+// Unsimulated is what the simulated sled panics with where the real one has more
+// than sledctl, its scripts or its manual pages use. The command that came there
+// is refused, whatever it has done so far: it is neither imitated nor passed over.
+type Unsimulated struct {
+	What string // empty: the command as it was called
+}
+
+// Error says what the sled has not.
+func (u Unsimulated) Error() string { return "not simulated: " + u.What }
+
+// Simulated panics with Unsimulated unless what a command asks for is simulated.
+func Simulated(is bool) {
+	if !is {
+		panic(Unsimulated{})
+	}
 }

@@ -2,11 +2,9 @@ package world
 
 import (
 	"cmp"
-)
-
-import (
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -100,15 +98,7 @@ func (z *Zone) Current() string {
 }
 
 // Clone is a copy that shares nothing with c.
-func (c Config) Clone() Config {
-	out := c
-	out.Globals = maps.Clone(c.Globals)
-	out.Resources = nil
-	for _, r := range c.Resources {
-		out.Resources = append(out.Resources, r.Clone())
-	}
-	return out
-}
+func (c Config) Clone() Config { return deep(reflect.ValueOf(c)).Interface().(Config) }
 
 // All lists the resources of one type, in the order of their adding.
 func (c *Config) All(kind string) []*Resource {
@@ -122,13 +112,7 @@ func (c *Config) All(kind string) []*Resource {
 }
 
 // Clone is a copy that shares nothing with r.
-func (r Resource) Clone() Resource {
-	out := Resource{Type: r.Type}
-	for _, p := range r.Properties {
-		out.Properties = append(out.Properties, Property{Name: p.Name, Values: slices.Clone(p.Values)})
-	}
-	return out
-}
+func (r Resource) Clone() Resource { return deep(reflect.ValueOf(r)).Interface().(Resource) }
 
 // Get is the value of a property that has one value; empty if it is not set.
 func (r *Resource) Get(name string) string {

@@ -62,8 +62,10 @@ func (c *Contract) Check(e sim.Exchange) error {
 	if err == nil && r != nil {
 		if err = d.Request(r); err != nil {
 			err = fmt.Errorf("request %s: %w", e.Body, err)
-		} else {
-			err = reply(e, d, r)
+		} else if e.Status != 0 && e.Status != http.StatusSwitchingProtocols {
+			if err = d.Answer(r, e.Status, e.ReplyHeader, e.Reply); err != nil {
+				err = fmt.Errorf("reply %s: %w", e.Reply, err)
+			}
 		}
 	}
 	if err != nil {
@@ -76,23 +78,21 @@ func (c *Contract) Check(e sim.Exchange) error {
 // such request, which then must have been answered so.
 func (c *Contract) request(e sim.Exchange) (*dropshottest.Document, *http.Request, error) {
 	major, ok := majorOf(e.Header.Get("api-version"))
-	if !ok {
-		if e.Status != http.StatusBadRequest {
-			return nil, nil, errors.New("its version is none, and it was not refused")
-		}
+	switch {
+	case !ok && e.Status != http.StatusBadRequest:
+		return nil, nil, errors.New("its version is none, and it was not refused")
+	case !ok:
 		return nil, nil, nil
-	}
-	d, err := c.Version(major)
-	if err != nil {
-		return nil, nil, err
 	}
 	r, err := http.NewRequest(e.Method, e.URI, bytes.NewReader(e.Body))
 	if err != nil {
 		return nil, nil, err
 	}
-	r.Header = e.Header
-	if len(e.Body) > 0 && r.Header.Get("Content-Type") == "" {
-		r.Header = r.Header.Clone()
+	d, err := c.Version(major)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Header = e.Header.Clone(); len(e.Body) > 0 && r.Header.Get("Content-Type") == "" {
 		r.Header.Set("Content-Type", "application/json") // which a server takes it for
 	}
 	if _, err := d.Operation(r); err != nil {
@@ -110,17 +110,6 @@ func majorOf(version string) (int, bool) {
 	head, _, _ := strings.Cut(version, ".")
 	major, err := strconv.Atoi(head)
 	return max(major, 1), err == nil && major <= latest && strings.Count(version, ".") >= 2
-}
-
-// reply holds the answer to the document.
-func reply(e sim.Exchange, d *dropshottest.Document, r *http.Request) error {
-	if e.Status == 0 || e.Status == http.StatusSwitchingProtocols {
-		return nil
-	}
-	if err := d.Answer(r, e.Status, e.ReplyHeader, e.Reply); err != nil {
-		return fmt.Errorf("reply %s: %w", e.Reply, err)
-	}
-	return nil
 }
 
 // Testing is what a test is to Watch.

@@ -3,7 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/nexus"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -61,35 +62,24 @@ func (s *Sled) plane() nexus.Plane {
 
 func dialAgent(ctx context.Context, address string) (net.Conn, error) {
 	network, name, _ := strings.Cut(address, ":")
-	if network != "unix" && network != "tcp" {
-		return nil, fmt.Errorf("address %q: want unix:/NAME or tcp:HOST:PORT", address)
-	}
-	var d net.Dialer
-	return d.DialContext(ctx, network, name)
+	return (&net.Dialer{}).DialContext(ctx, network, name)
 }
 
-// hasNexus is ErrNoNexus without a control plane, else the address where it answers.
-func (s *Sled) hasNexus(ctx context.Context) (address string, err error) {
-	err = s.world.View(ctx, func(tx *world.Tx) error {
+// withNexus shows the control plane. Errors: ErrNoNexus.
+func (s *Sled) withNexus(ctx context.Context, fn func(*world.Nexus)) error {
+	return s.world.View(ctx, func(tx *world.Tx) error {
 		if tx.State.Nexus == nil {
 			return ErrNoNexus
 		}
-		address = tx.State.Nexus.Address
+		fn(tx.State.Nexus)
 		return nil
 	})
-	return address, err
 }
 
 // NexusVMs are what the control plane knows of VMs, by their ids. Errors:
 // ErrNoNexus.
 func (s *Sled) NexusVMs(ctx context.Context) (all []NexusVM, err error) {
-	err = s.world.View(ctx, func(tx *world.Tx) error {
-		if tx.State.Nexus == nil {
-			return ErrNoNexus
-		}
-		all = known(tx.State.Nexus)
-		return nil
-	})
+	err = s.withNexus(ctx, func(n *world.Nexus) { all = known(n) })
 	return all, err
 }
 
@@ -112,7 +102,7 @@ func known(n *world.Nexus) (all []NexusVM) {
 // SweepNexus has the control plane ask for all VMs, as its instance watcher does
 // every 30 s. Errors: ErrNoNexus.
 func (s *Sled) SweepNexus(ctx context.Context) error {
-	if _, err := s.hasNexus(ctx); err != nil {
+	if err := s.withNexus(ctx, func(*world.Nexus) {}); err != nil {
 		return err
 	}
 	return s.plane().Sweep(ctx)
@@ -122,7 +112,7 @@ func (s *Sled) SweepNexus(ctx context.Context) error {
 // and reports what the control plane knows, and all that it learns later. Errors:
 // ErrNoNexus; those of tell.
 func (s *Sled) WatchNexus(ctx context.Context, tell func(NexusVM) error) error {
-	if _, err := s.hasNexus(ctx); err != nil {
+	if err := s.withNexus(ctx, func(*world.Nexus) {}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -132,17 +122,13 @@ func (s *Sled) WatchNexus(ctx context.Context, tell func(NexusVM) error) error {
 	for first := true; ; first = false {
 		var news []NexusVM
 		err := s.world.Wait(ctx, func(tx *world.Tx) bool {
-			n := tx.State.Nexus
-			switch {
-			case n == nil:
-				return false
-			case first:
+			n := tx.State.Nexus // which nothing takes away
+			if first {
 				news = known(n)
-			default:
-				for _, c := range n.News {
-					if c.Seq > seq {
-						news = append(news, *c)
-					}
+			}
+			for _, c := range n.News {
+				if !first && c.Seq > seq {
+					news = append(news, *c)
 				}
 			}
 			seq = n.Seq
@@ -163,18 +149,18 @@ func (s *Sled) WatchNexus(ctx context.Context, tell func(NexusVM) error) error {
 // ends. Ready is called with the address as soon as it listens. Errors:
 // ErrNoNexus.
 func (s *Sled) ServeNexus(ctx context.Context, ready func(address string)) error {
-	address, err := s.hasNexus(ctx)
-	if err != nil {
+	var address string
+	if err := s.withNexus(ctx, func(n *world.Nexus) { address = n.Address }); err != nil {
 		return err
 	}
+	return serveOn(ctx, address, s.plane(), ready)
+}
+
+func serveOn(ctx context.Context, address string, answer http.Handler, ready func(address string)) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	return serveOn(ctx, l, s.plane(), ready)
-}
-
-func serveOn(ctx context.Context, l net.Listener, answer http.Handler, ready func(address string)) error {
 	server := &http.Server{Handler: answer, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	ready(l.Addr().String())
@@ -182,4 +168,80 @@ func serveOn(ctx context.Context, l net.Listener, answer http.Handler, ready fun
 		return err
 	}
 	return nil
+}
+
+// NAPIOptions say which NAPI the sled has near it.
+type NAPIOptions struct {
+	Address  string // HOST:PORT
+	Era      string // see NAPIEras
+	Checking string // "", strict or loose
+	Shuffled bool
+}
+
+// NAPIEras are the names of the eras.
+func NAPIEras() []string { return napi.Eras() }
+
+// InitNAPI puts a fresh NAPI near the sled, with one network, "admin",
+// 10.99.99.0/24.
+func (s *Sled) InitNAPI(ctx context.Context, o NAPIOptions) error {
+	if err := napi.Check(o.Era, o.Checking); err != nil {
+		return err
+	}
+	return s.world.Update(ctx, func(tx *world.Tx) error {
+		n := napi.New(o.Address, o.Era)
+		n.Checking, n.Shuffled = o.Checking, o.Shuffled
+		n.Tags = []*world.NAPITag{{UUID: tx.UUID(), Name: "admin", MTU: 1500}}
+		n.Networks = []*world.NAPINetwork{{
+			UUID: tx.UUID(), Name: "admin", Subnet: "10.99.99.0/24", Start: "10.99.99.38", End: "10.99.99.250", Gateway: "10.99.99.1",
+			Resolvers: []string{"10.99.99.11"}, Tag: "admin", MTU: 1500,
+		}}
+		tx.State.NAPI = n
+		return nil
+	})
+}
+
+// ErrNoNAPI is a sled without a NAPI near it.
+var ErrNoNAPI = errors.New("no NAPI is near the simulated sled")
+
+// NAPIAddress is where the NAPI answers. Errors: ErrNoNAPI.
+func (s *Sled) NAPIAddress(ctx context.Context) (address string, err error) {
+	err = s.world.View(ctx, func(tx *world.Tx) error {
+		if tx.State.NAPI == nil {
+			return ErrNoNAPI
+		}
+		address = tx.State.NAPI.Address
+		return nil
+	})
+	return address, err
+}
+
+// AskNAPI asks the NAPI as somebody else does: the control plane, an operator.
+func (s *Sled) AskNAPI(ctx context.Context, method, path, body string) (status int, answer []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://napi"+path, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	near := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		if _, err := s.NAPIAddress(ctx); err != nil {
+			return nil, err
+		}
+		return s.connect(napi.Handler(s.world), nil), nil
+	}}
+	reply, err := near.RoundTrip(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer reply.Body.Close()
+	answer, err = io.ReadAll(reply.Body)
+	return reply.StatusCode, answer, err
+}
+
+// ServeNAPI listens where the NAPI answers, until the context ends. Ready is
+// called with the address as soon as it does.
+func (s *Sled) ServeNAPI(ctx context.Context, ready func(address string)) error {
+	address, err := s.NAPIAddress(ctx)
+	if err != nil {
+		return err
+	}
+	return serveOn(ctx, address, napi.Handler(s.world), ready)
 }
