@@ -18,8 +18,10 @@ const (
 	cleanHosts = "#\n# Internet host table\n#\n::1\t\tlocalhost\n127.0.0.1\tlocalhost loghost\n"
 
 	cleanVFSTab = "#device\t\tdevice\t\tmount\t\tFS\tfsck\tmount\tmount\n#to mount\tto fsck\t\tpoint\t\ttype\tpass\tat boot\toptions\n#\n" +
-		"/devices\t-\t\t/devices\tdevfs\t-\tno\t-\n/proc\t\t-\t\t/proc\t\tproc\t-\tno\t-\nctfs\t\t-\t\t/system/contract ctfs\t-\tno\t-\n" +
-		"objfs\t\t-\t\t/system/object\tobjfs\t-\tno\t-\nsharefs\t\t-\t\t/etc/dfs/sharetab\tsharefs\t-\tno\t-\nfd\t\t-\t\t/dev/fd\t\tfd\t-\tno\t-\n" +
+		"/devices\t-\t\t/devices\tdevfs\t-\tno\t-\n/proc\t\t-\t\t/proc\t\tproc\t-\tno\t-\n" +
+		"ctfs\t\t-\t\t/system/contract ctfs\t-\tno\t-\n" +
+		"objfs\t\t-\t\t/system/object\tobjfs\t-\tno\t-\nsharefs\t\t-\t\t/etc/dfs/sharetab\tsharefs\t-\tno\t-\n" +
+		"fd\t\t-\t\t/dev/fd\t\tfd\t-\tno\t-\n" +
 		"swap\t\t-\t\t/tmp\t\ttmpfs\t-\tyes\t-\n"
 
 	// blankPassword is what root's password becomes.
@@ -107,7 +109,8 @@ func (h *hook) resetSSH() {
 	h.edit("etc/ssh/sshd_config", `(?m)^PermitRootLogin.*$`, "PermitRootLogin no")
 	for _, algorithm := range []string{"rsa", "ecdsa", "ed25519"} {
 		name, key := path.Join(h.root(), "etc/ssh/ssh_host_"+algorithm+"_key"), h.tx.UUID()
-		h.said(cli.WriteFile(h.tx.Files, name, []byte("-----BEGIN OPENSSH PRIVATE KEY-----\n"+key+"\n-----END OPENSSH PRIVATE KEY-----\n"), 0o600))
+		private := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + key + "\n-----END OPENSSH PRIVATE KEY-----\n"
+		h.said(cli.WriteFile(h.tx.Files, name, []byte(private), 0o600))
 		h.said(cli.WriteFile(h.tx.Files, name+".pub", fmt.Appendf(nil, "ssh-%s %s root@unknown\n", algorithm, key), 0o644))
 	}
 }

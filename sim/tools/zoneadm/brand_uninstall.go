@@ -95,8 +95,9 @@ func (u *uninstaller) refusePromotion(ds, root string) {
 // destroyRoot is destroy_zone_dataset.
 func (u *uninstaller) destroyRoot(root string) {
 	if len(zfs.Snapshots(u.tx, root)) > 0 {
-		cloned := slices.ContainsFunc(append(zfs.Descendants(u.tx, root), zfs.FindDataset(u.tx, root)), func(d *world.Dataset) bool { return u.hasClones(d.Name, root) })
-		cli.Simulated(!cloned)
+		for _, d := range append(zfs.Descendants(u.tx, root), zfs.FindDataset(u.tx, root)) {
+			cli.Simulated(!u.hasClones(d.Name, root))
+		}
 	}
 	u.destroy(root)
 }

@@ -30,7 +30,9 @@ func (z *zoneadm) install(args []string) cli.Reply {
 
 // hooked runs a hook: its beginning, the time that it takes, and its end. Then
 // the command goes on with the hook's exit code.
-func (z *zoneadm) hooked(takes time.Duration, begin, end func(*hook, []string) int, args []string, then func(z *zoneadm, code int) cli.Reply) cli.Reply {
+func (z *zoneadm) hooked(
+	takes time.Duration, begin, end func(*hook, []string) int, args []string, then func(z *zoneadm, code int) cli.Reply,
+) cli.Reply {
 	h := z.hook()
 	if code := z.took(h, begin(h, args)); code != hookOK {
 		return then(z, code)

@@ -75,7 +75,8 @@ func (z *zoneadm) print(other *world.Zone, given map[byte]bool) {
 	if c.IPType == "exclusive" {
 		ip = "excl"
 	}
-	z.printLine(given, other.Config.Globals["debugid"], id, other.Name, other.Current(), other.Config.Zonepath, other.UUID, other.Config.Brand, ip)
+	c = other.Config
+	z.printLine(given, c.Globals["debugid"], id, other.Name, other.Current(), c.Zonepath, other.UUID, c.Brand, ip)
 }
 
 func (z *zoneadm) printGlobal(given map[byte]bool) {

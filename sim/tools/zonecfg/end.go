@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -12,18 +13,12 @@ import (
 // a resource must have and may not repeat.
 
 func (s *cfgSession) end(st cfgStatement) {
-	if s.options(st, "?") == nil {
-		return
-	}
+	s.options(st, "")
 	if s.global {
 		s.scopeUsage("end")
 		return
 	}
-	if !s.complete() {
-		s.sawError = true
-		return
-	}
-	if s.old == nil && s.repeated() {
+	if !s.complete() || s.old == nil && s.repeated() {
 		s.sawError = true
 		return
 	}
@@ -79,16 +74,10 @@ func (s *cfgSession) complete() bool {
 	case "dedicated-cpu":
 		need("ncpus")
 	case "capped-cpu":
-		if _, problem := s.aliasLimit("ncpus"); problem != "" {
-			s.zerr("ncpus not specified")
-			ok = false
-		}
+		_, found := s.aliasLimit("ncpus")
+		cli.Simulated(found)
 	case "capped-memory":
 		return s.completeMemory()
-	case "admin":
-		need("user", "auths")
-	case "security-flags":
-		need("lower", "default", "upper")
 	}
 	return ok
 }
@@ -103,16 +92,13 @@ func (s *cfgSession) absolute(name string) bool {
 
 func (s *cfgSession) completeMemory() bool {
 	physical, _ := strconv.ParseUint(s.work.Get("physical"), 10, 64)
-	if limit, problem := s.aliasLimit("physical"); problem == "" {
+	if limit, found := s.aliasLimit("physical"); found {
 		physical = limit
 	}
-	locked, problem := s.aliasLimit("locked")
-	switch {
-	case physical == 0 && !s.hasMemoryCap():
+	locked, found := s.aliasLimit("locked")
+	cli.Simulated(physical == 0 || !found || physical >= locked)
+	if physical == 0 && !s.hasMemoryCap() {
 		s.zerr("No property was specified.  One of physical, swap or locked is required.")
-		return false
-	case physical != 0 && problem == "" && physical < locked:
-		s.zerr("The locked cap must be less than or equal to the physical cap.")
 		return false
 	}
 	return true
@@ -120,14 +106,10 @@ func (s *cfgSession) completeMemory() bool {
 
 // validAttr checks the name and that the value is of the type.
 func (s *cfgSession) validAttr() bool {
-	const alnum = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	name, kind, value := s.work.Get("name"), s.work.Get("type"), s.work.Get("value")
 	ok := true
-	switch {
-	case name == "" || !strings.Contains(alnum, name[:1]):
-		s.zerr("Invalid attr name %s: must start with an alpha-numeric character.", name)
-		ok = false
-	case strings.Trim(name, alnum+"-.") != "":
+	cli.Simulated(name != "" && strings.Contains(alnum, name[:1]))
+	if strings.Trim(name, alnum+"-.") != "" {
 		s.zerr("Invalid attr name %s: can only contain alpha-numeric characters, plus '-' and '.'.", name)
 		ok = false
 	}
@@ -137,14 +119,10 @@ func (s *cfgSession) validAttr() bool {
 		if len(value) > 255 { // MAXNAMELEN
 			err = strconv.ErrRange
 		}
-	case "boolean":
-		if value != "true" && value != "false" {
-			err = strconv.ErrSyntax
-		}
+	case "boolean", "uint":
+		cli.Simulated(false)
 	case "int":
 		_, err = strconv.ParseInt(value, 10, 64)
-	case "uint":
-		_, err = strconv.ParseUint(value, 10, 64)
 	default:
 		s.zerr("invalid attr type '%s'", kind)
 		return false
@@ -158,15 +136,15 @@ func (s *cfgSession) validAttr() bool {
 
 // repeated says that there is such a resource already.
 func (s *cfgSession) repeated() bool {
-	key := map[string]string{"fs": "dir", "device": "match", "rctl": "name", "attr": "name", "dataset": "name", "admin": "user"}[s.kind]
-	switch {
-	case s.kind == "net":
-		return s.repeatedNet()
-	case key == "":
+	key := map[string]string{"fs": "dir", "device": "match", "rctl": "name", "attr": "name", "dataset": "name"}[s.kind]
+	if s.kind == "net" {
+		cli.Simulated(!s.repeatedNet())
+	}
+	if key == "" {
 		return false
 	}
 	value := s.work.Get(key)
-	if _, problem := s.find(s.kind, []cfgProperty{{key, cfgValue{kind: "simple", text: value}}}); problem != "" {
+	if _, found := s.find(s.kind, []cfgProperty{{key, cfgValue{kind: "simple", text: value}}}); !found {
 		return false
 	}
 	article := "A"
@@ -181,23 +159,12 @@ func (s *cfgSession) repeated() bool {
 // another is taken for it.
 func (s *cfgSession) repeatedNet() bool {
 	var props []cfgProperty
-	address := "allowed-address"
-	if s.config.IPType == "shared" {
-		address = "address"
-	}
-	for _, name := range []string{"physical", address, "defrouter"} {
+	cli.Simulated(s.config.IPType == "exclusive")
+	for _, name := range []string{"physical", "allowed-address", "defrouter"} {
 		if v := s.work.Get(name); v != "" {
 			props = append(props, cfgProperty{name, cfgValue{kind: "simple", text: v}})
 		}
 	}
-	if _, problem := s.find("net", props); problem != "" {
-		return false
-	}
-	if s.work.Get("address") != "" {
-		address = "address"
-	} else {
-		address = "allowed-address"
-	}
-	s.zerr("A net resource with the physical '%s', and %s '%s' already exists.", s.work.Get("physical"), address, s.work.Get(address))
-	return true
+	_, found := s.find("net", props)
+	return found
 }

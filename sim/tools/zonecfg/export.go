@@ -2,29 +2,18 @@ package zonecfg
 
 import (
 	"fmt"
-	"path"
 	"strconv"
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
 // export prints commands that make this configuration (export_func in
 // zonecfg.c), in the order in which it has them.
 func (s *cfgSession) export(st cfgStatement) {
-	o := s.options(st, "?f:")
-	if o == nil || !s.initialize(true) {
-		return
-	}
-	text := s.exported()
-	file, ok := o['f']
-	if !ok {
-		s.out.WriteString(text)
-		return
-	}
-	if err := cli.WriteFile(s.tx.Files, path.Join("/", file), []byte(text), 0o644); err != nil {
-		s.zerr("opening file %s: %s", file, cli.ErrnoText(err))
+	s.options(st, "")
+	if s.initialize(true) {
+		s.out.WriteString(s.exported())
 	}
 }
 
@@ -47,18 +36,21 @@ func (s *cfgSession) exported() string {
 	set("ip-type", s.config.IPType)
 	set("hostid", s.config.Globals["hostid"])
 	set("fs-allowed", s.config.Globals["fs-allowed"])
-	for _, kind := range []string{"fs", "net", "device", "capped-memory", "rctl", "attr", "dataset", "dedicated-cpu", "admin",
-		"security-flags"} {
+	for _, kind := range []string{"fs", "net", "device", "capped-memory", "rctl", "attr", "dataset", "dedicated-cpu"} {
 		for _, r := range s.config.All(kind) {
-			exportResource(&b, r)
+			s.exportResource(&b, r)
 		}
 	}
 	return b.String()
 }
 
-func exportResource(b *strings.Builder, r *world.Resource) {
+func (s *cfgSession) exportResource(b *strings.Builder, r *world.Resource) {
 	fmt.Fprintf(b, "add %s\n", r.Type)
-	for _, name := range exportedProperties(r.Type) {
+	names := s.words.Properties[r.Type]
+	if r.Type == "net" {
+		names = []string{"address", "allowed-address", "physical", "defrouter", "mac-addr", "vlan-id", "global-nic"}
+	}
+	for _, name := range names {
 		switch value := r.Get(name); {
 		case r.Type == "fs" && name == "options":
 			for _, o := range quotedOptions(r.Values(name)) {
@@ -71,25 +63,11 @@ func exportResource(b *strings.Builder, r *world.Resource) {
 		case r.Type == "capped-memory" && value != "":
 			n, _ := strconv.ParseUint(value, 10, 64)
 			fmt.Fprintf(b, "set physical=%s\n", inUnits(n))
-		case value != "":
-			fmt.Fprintf(b, "set %s=%s\n", name, exportedValue(r.Type, value))
+		case r.Type == "dedicated-cpu" && value != "":
+			fmt.Fprintf(b, "set %s=%s\n", name, value)
+		case value != "": // quoted, for it might be a word of zonecfg's own (export_prop)
+			fmt.Fprintf(b, "set %s=\"%s\"\n", name, value)
 		}
 	}
 	b.WriteString("end\n")
-}
-
-// exportedValue quotes the value of a resource's property: it might be a word
-// of zonecfg's own (export_prop).
-func exportedValue(kind, value string) string {
-	if kind == "dedicated-cpu" {
-		return value
-	}
-	return `"` + value + `"`
-}
-
-func exportedProperties(kind string) []string {
-	if kind == "net" {
-		return []string{"address", "allowed-address", "physical", "defrouter", "mac-addr", "vlan-id", "global-nic"}
-	}
-	return cfgPropertiesOf(kind)
 }

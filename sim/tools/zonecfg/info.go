@@ -2,11 +2,11 @@ package zonecfg
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -18,7 +18,7 @@ func (s *cfgSession) info(st cfgStatement) {
 		return
 	}
 	if !s.global {
-		s.infoResource(&s.out, s.work)
+		s.infoResource(s.work)
 		if s.kind == "capped-cpu" {
 			s.infoCPUCap()
 		}
@@ -27,7 +27,7 @@ func (s *cfgSession) info(st cfgStatement) {
 	switch {
 	case st.resource == "":
 		s.infoAll()
-	case slices.Contains(cfgGlobalNames(), st.resource):
+	case slices.Contains(s.words.Globals, st.resource):
 		s.infoGlobal(st.resource)
 	case st.resource == "capped-cpu":
 		s.infoCPUCap()
@@ -40,19 +40,15 @@ func (s *cfgSession) info(st cfgStatement) {
 
 // infoAll prints everything, in zonecfg's order.
 func (s *cfgSession) infoAll() {
-	for _, name := range []string{"zonename", "zonepath", "brand", "autoboot", "bootargs", "pool", "limitpriv",
-		"scheduling-class", "ip-type", "hostid", "fs-allowed", "max-lwps", "max-processes", "max-shm-memory", "max-shm-ids",
-		"max-msg-ids", "max-sem-ids", "cpu-shares"} {
-		if _, aliased := aliasOf(name); !s.isGlobal || aliased || name == "zonename" || name == "pool" {
-			s.infoGlobal(name)
-		}
+	for _, name := range s.words.Globals {
+		s.infoGlobal(name)
 	}
 	for _, kind := range []string{"fs", "net", "device", "dedicated-cpu"} {
 		s.infoAllOf(kind, nil)
 	}
 	s.infoCPUCap()
 	s.infoMemory()
-	for _, kind := range []string{"attr", "dataset", "admin", "rctl", "security-flags"} {
+	for _, kind := range []string{"attr", "dataset", "rctl"} {
 		s.infoAllOf(kind, nil)
 	}
 }
@@ -60,12 +56,12 @@ func (s *cfgSession) infoAll() {
 // infoGlobal prints one property of the zone as a whole.
 func (s *cfgSession) infoGlobal(name string) {
 	if a, ok := aliasOf(name); ok {
-		limit, problem := s.aliasLimit(name)
+		limit, found := s.aliasLimit(name)
 		text := strconv.FormatUint(limit, 10)
 		if a.rctl == "zone.max-shm-memory" {
 			text = inUnits(limit)
 		}
-		if problem == "" {
+		if found {
 			fmt.Fprintf(&s.out, "[%s: %s]\n", name, text)
 		}
 		return
@@ -91,7 +87,7 @@ func (s *cfgSession) infoAllOf(kind string, props []cfgProperty) {
 	found := false
 	for _, r := range s.config.All(kind) {
 		if hasAll(r, props) {
-			s.infoResource(&s.out, r)
+			s.infoResource(r)
 			found = true
 		}
 	}
@@ -102,13 +98,19 @@ func (s *cfgSession) infoAllOf(kind string, props []cfgProperty) {
 
 // infoResource prints one resource. What may be left out and is, is not shown;
 // anything else that is missing is "not specified".
-func (s *cfgSession) infoResource(w io.Writer, r *world.Resource) {
+func (s *cfgSession) infoResource(r *world.Resource) {
 	if r.Type == "capped-cpu" || r.Type == "capped-memory" {
 		s.infoMemory()
 		return
 	}
+	w := &s.out
 	fmt.Fprintf(w, "%s:\n", r.Type)
-	for _, name := range s.shownProperties(r.Type) {
+	names := s.words.Properties[r.Type]
+	if r.Type == "net" && s.mode() != world.Helios {
+		// OmniOS' order. Guess: SmartOS has the same.
+		names = []string{"address", "allowed-address", "defrouter", "global-nic", "mac-addr", "physical", "vlan-id"}
+	}
+	for _, name := range names {
 		value := r.Get(name)
 		switch {
 		case r.Type == "fs" && name == "options":
@@ -117,29 +119,14 @@ func (s *cfgSession) infoResource(w io.Writer, r *world.Resource) {
 			for _, v := range r.Values(name) {
 				fmt.Fprintf(w, "\tvalue: %s\n", v)
 			}
+		case strings.Contains(value, " "): // quoteit
+			fmt.Fprintf(w, "\t%s: \"%s\"\n", name, value)
 		case value != "":
-			fmt.Fprintf(w, "\t%s: %s\n", name, quotedValue(value))
+			fmt.Fprintf(w, "\t%s: %s\n", name, value)
 		case name != "importance":
 			fmt.Fprintf(w, "\t%s not specified\n", name)
 		}
 	}
-}
-
-// shownProperties are those that info shows of a resource, in its order.
-func (s *cfgSession) shownProperties(kind string) []string {
-	if kind == "net" && s.mode() != world.Helios {
-		// OmniOS' order. Guess: SmartOS has the same.
-		return []string{"address", "allowed-address", "defrouter", "global-nic", "mac-addr", "physical", "vlan-id"}
-	}
-	return cfgPropertiesOf(kind)
-}
-
-// quotedValue is quoteit: a value with a blank is quoted.
-func quotedValue(v string) string {
-	if strings.Contains(v, " ") {
-		return `"` + v + `"`
-	}
-	return v
 }
 
 func quotedOptions(options []string) []string {
@@ -154,27 +141,25 @@ func quotedOptions(options []string) []string {
 }
 
 func (s *cfgSession) infoCPUCap() {
-	if limit, problem := s.aliasLimit("ncpus"); problem == "" {
+	if limit, found := s.aliasLimit("ncpus"); found {
 		fmt.Fprintf(&s.out, "capped-cpu:\n\t[ncpus: %.2f]\n", float64(limit)/100)
 	}
 }
 
-// infoMemory prints the memory caps: the one of the resource, or of the one in
-// the works, and those that are resource controls in brackets.
+// infoMemory prints the memory caps: the one of the resource, and those that are
+// resource controls in brackets.
 func (s *cfgSession) infoMemory() {
+	cli.Simulated(s.global || s.kind != "capped-memory")
 	physical := ""
 	if r := s.config.All("capped-memory"); len(r) > 0 {
 		physical = r[0].Get("physical")
-	}
-	if !s.global && s.kind == "capped-memory" {
-		physical = s.work.Get("physical")
 	}
 	lines := ""
 	if n, err := strconv.ParseUint(physical, 10, 64); err == nil {
 		lines += "\tphysical: " + inUnits(n) + "\n"
 	}
 	for _, name := range s.memoryAliases() {
-		if limit, problem := s.aliasLimit(name); problem == "" {
+		if limit, found := s.aliasLimit(name); found {
 			lines += "\t[" + name + ": " + inUnits(limit) + "]\n"
 		}
 	}

@@ -1,9 +1,9 @@
 package zonecfg
 
 import (
-	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -25,33 +25,6 @@ const (
 	cfgEnd     = "end"
 )
 
-func cfgCommandNames() []string {
-	return []string{"add", "cancel", "clear", "commit", "create", "delete", "end", "exit", "export", "help", "info",
-		"remove", "revert", "select", "set", "verify"}
-}
-
-func cfgResourceNames() []string {
-	return []string{"fs", "net", "device", "rctl", "attr", "dataset", "dedicated-cpu", "capped-cpu", "capped-memory",
-		"admin", "security-flags"}
-}
-
-// cfgGlobalNames are the properties of the zone as a whole.
-func cfgGlobalNames() []string {
-	return []string{"zonename", "zonepath", "brand", "autoboot", "bootargs", "pool", "limitpriv", "scheduling-class",
-		"ip-type", "hostid", "fs-allowed", "max-lwps", "max-processes", "max-shm-memory", "max-shm-ids", "max-msg-ids",
-		"max-sem-ids", "cpu-shares"}
-}
-
-func cfgPropertyNames() []string {
-	return append(cfgGlobalNames(), "dir", "special", "raw", "type", "options", "address", "allowed-address", "physical",
-		"defrouter", "name", "value", "match", "priv", "limit", "action", "ncpus",
-		"importance", "swap", "locked", "user", "auths", "default", "lower", "upper")
-}
-
-// cfgOwnNames are the properties that the gate does not have, and OmniOS and
-// SmartOS have.
-func cfgOwnNames() []string { return []string{"global-nic", "mac-addr", "vlan-id"} }
-
 // cfgState is where the lexer is: what a word may be.
 type cfgState int
 
@@ -68,16 +41,8 @@ type cfgLexer struct {
 	line  int // of what comes next, from 1
 	state cfgState
 	outer cfgState // where a ) leads back to
-	words []string
-	gate  bool // not OmniOS' or SmartOS'
-}
-
-func newCfgLexer(in string, mode world.Mode) *cfgLexer {
-	l := &cfgLexer{in: in, line: 1, outer: cfgTokens, words: append(cfgResourceNames(), cfgPropertyNames()...), gate: mode == world.Helios}
-	if !l.gate {
-		l.words = append(l.words, cfgOwnNames()...)
-	}
-	return l
+	words *words
+	mode  world.Mode
 }
 
 // next is the next token; behind the last one it is cfgEnd.
@@ -102,7 +67,9 @@ func (l *cfgLexer) scan() (cfgToken, bool) {
 	switch c := l.in[0]; {
 	case c == '\n':
 		l.line++
-		fallthrough
+		l.state = cfgInitial
+		l.take(1)
+		return cfgToken{Kind: "\n", Text: `\n`}, true
 	case c == ';':
 		l.state = cfgInitial
 		return cfgToken{Kind: l.take(1)}, true
@@ -111,7 +78,7 @@ func (l *cfgLexer) scan() (cfgToken, bool) {
 		return cfgToken{}, false
 	case l.state == cfgInitial:
 		return l.scanCommand()
-	case c == '"' && (l.state == cfgTokens || l.state == cfgList || !l.gate):
+	case c == '"' && (l.state == cfgTokens || l.state == cfgList || l.mode != world.Helios):
 		return l.scanQuoted()
 	}
 	if t, ok := l.scanBracket(); ok {
@@ -124,28 +91,21 @@ func (l *cfgLexer) scan() (cfgToken, bool) {
 // add, then net.
 func (l *cfgLexer) scanCommand() (cfgToken, bool) {
 	if l.in[0] == '#' {
-		end := strings.IndexByte(l.in, '\n')
-		if end < 0 {
-			end = len(l.in)
-		}
-		l.take(end)
+		comment, _, _ := strings.Cut(l.in, "\n")
+		l.take(len(comment))
 		return cfgToken{}, false
 	}
 	longest := ""
-	for _, name := range cfgCommandNames() {
+	for name := range l.words.Usage {
 		if strings.HasPrefix(l.in, name) && len(name) > len(longest) {
 			longest = name
 		}
 	}
-	switch {
-	case longest != "":
+	if longest != "" {
 		l.state = cfgTokens
 		return cfgToken{Kind: cfgCommand, Text: l.take(len(longest))}, true
-	case l.in[0] == '?':
-		l.state = cfgTokens
-		l.take(1)
-		return cfgToken{Kind: cfgCommand, Text: "help"}, true
 	}
+	cli.Simulated(l.in[0] != '?') // which is help
 	return cfgToken{Kind: l.in[:1], Text: l.take(1)}, true
 }
 
@@ -183,22 +143,13 @@ func (l *cfgLexer) scanBracket() (cfgToken, bool) {
 
 // scanWord reads a word; what cannot open one is a token of its own.
 func (l *cfgLexer) scanWord() cfgToken {
-	stop := " \t\n\";=[]()"
-	switch l.state {
-	case cfgList:
-		stop = " \t\n\",;=[]()"
-	case cfgComplex:
-		stop = " \t\n\",;=()"
-	}
-	end := strings.IndexAny(l.in, stop)
-	if end < 0 {
-		end = len(l.in)
-	}
+	stop := map[cfgState]string{cfgTokens: "[]()", cfgList: ",[]()", cfgComplex: ",()"}[l.state]
+	end := strings.IndexAny(l.in+"\n", " \t\n\";="+stop)
 	if end == 0 {
 		return cfgToken{Kind: l.in[:1], Text: l.take(1)}
 	}
 	text := l.take(end)
-	if l.state != cfgList && slices.Contains(l.words, text) {
+	if l.state != cfgList && l.words.isWord(text, l.mode) {
 		return cfgToken{Kind: cfgWord, Text: text}
 	}
 	return cfgToken{Kind: cfgText, Text: text}

@@ -1,6 +1,10 @@
 package zonecfg
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sledctl/sledctl/sim/tools/cli"
+)
 
 // This file is the grammar of zonecfg(8): usr/src/cmd/zonecfg/zonecfg_grammar.y.
 // A command ends at a semicolon or a new line. A bad one is passed over up to
@@ -36,7 +40,7 @@ type cfgValue struct {
 
 // parseStatement reads the next command.
 func parseStatement(lex *cfgLexer) cfgStatement {
-	p := cfgParser{}
+	p := cfgParser{words: lex.words}
 	for {
 		t := lex.next()
 		p.tokens, p.lines = append(p.tokens, t), append(p.lines, lex.line)
@@ -67,6 +71,7 @@ func parseStatement(lex *cfgLexer) cfgStatement {
 
 // cfgParser walks over the tokens of one command; the last is its terminator.
 type cfgParser struct {
+	words  *words
 	tokens []cfgToken
 	lines  []int
 	at     int
@@ -85,22 +90,33 @@ func (p *cfgParser) accept(kind string) (string, bool) {
 func (p *cfgParser) done() bool { return p.at == len(p.tokens)-1 }
 
 func (p *cfgParser) resourceType(s *cfgStatement) bool {
-	t := p.peek()
-	if t.Kind != cfgWord || !slices.Contains(cfgResourceNames(), t.Text) {
+	if !slices.Contains(p.words.Resources, p.peek().Text) {
 		return false
 	}
-	p.at++
-	s.resource = t.Text
-	return true
+	var ok bool
+	s.resource, ok = p.accept(cfgWord)
+	return ok
 }
 
 func (p *cfgParser) propertyName() (string, bool) {
-	t := p.peek()
-	if t.Kind != cfgWord || !slices.Contains(cfgPropertyNames(), t.Text) && !slices.Contains(cfgOwnNames(), t.Text) {
+	if !p.words.isProperty(p.peek().Text) {
 		return "", false
 	}
-	p.at++
-	return t.Text, true
+	return p.accept(cfgWord)
+}
+
+// assignment reads NAME=VALUE, or without the character between them NAME VALUE.
+func (p *cfgParser) assignment(s *cfgStatement, between string) bool {
+	name, ok := p.propertyName()
+	if ok && between != "" {
+		_, ok = p.accept(between)
+	}
+	var v cfgValue
+	if ok {
+		v, ok = p.value()
+	}
+	s.props = append(s.props, cfgProperty{name, v})
+	return ok
 }
 
 // command reads what follows the name. Usage says that the grammar answers
@@ -108,7 +124,7 @@ func (p *cfgParser) propertyName() (string, bool) {
 func (p *cfgParser) command(s *cfgStatement) (ok, usage bool) {
 	switch s.name {
 	case "add":
-		return p.addCommand(s)
+		return p.addCommand(s), false
 	case "remove":
 		return p.removeCommand(s)
 	case "select":
@@ -116,25 +132,19 @@ func (p *cfgParser) command(s *cfgStatement) (ok, usage bool) {
 	case "set":
 		return p.setCommand(s)
 	case "clear":
-		if p.done() {
-			return false, true
-		}
+		cli.Simulated(!p.done())
 		name, ok := p.propertyName()
 		s.props = []cfgProperty{{name: name}}
 		return ok, false
 	case "info":
 		return p.infoCommand(s)
-	case "create":
-		return p.words(s, 3), false
-	case "export":
-		return p.words(s, 2), false
 	}
-	return p.words(s, 1), false
+	return p.plain(s, map[string]int{"create": 3, "export": 2}[s.name]), false
 }
 
-// words reads up to most plain words.
-func (p *cfgParser) words(s *cfgStatement, most int) bool {
-	for len(s.args) < most {
+// plain reads up to most plain words, one at least.
+func (p *cfgParser) plain(s *cfgStatement, most int) bool {
+	for len(s.args) < max(most, 1) {
 		text, ok := p.accept(cfgText)
 		if !ok {
 			break
@@ -144,20 +154,9 @@ func (p *cfgParser) words(s *cfgStatement, most int) bool {
 	return p.done()
 }
 
-func (p *cfgParser) addCommand(s *cfgStatement) (ok, usage bool) {
-	switch {
-	case p.done():
-		return false, true
-	case p.resourceType(s), p.words(s, 1):
-		return true, false
-	}
-	name, ok := p.propertyName()
-	if !ok {
-		return false, false
-	}
-	v, ok := p.value()
-	s.props = []cfgProperty{{name, v}}
-	return ok, false
+func (p *cfgParser) addCommand(s *cfgStatement) bool {
+	cli.Simulated(!p.done())
+	return p.resourceType(s) || p.plain(s, 1) || p.assignment(s, "")
 }
 
 func (p *cfgParser) removeCommand(s *cfgStatement) (ok, usage bool) {
@@ -166,21 +165,13 @@ func (p *cfgParser) removeCommand(s *cfgStatement) (ok, usage bool) {
 	}
 	if word, ok := p.accept(cfgText); ok {
 		s.args = []string{word}
-		if p.done() {
-			return false, true
-		}
+		cli.Simulated(!p.done())
 		return p.resourceType(s), false
 	}
 	if p.resourceType(s) {
 		return p.pairs(s), false
 	}
-	name, ok := p.propertyName()
-	if !ok {
-		return false, false
-	}
-	v, ok := p.value()
-	s.props = []cfgProperty{{name, v}}
-	return ok, false
+	return p.assignment(s, ""), false
 }
 
 func (p *cfgParser) selectCommand(s *cfgStatement) (ok, usage bool) {
@@ -188,11 +179,15 @@ func (p *cfgParser) selectCommand(s *cfgStatement) (ok, usage bool) {
 		return false, p.done()
 	}
 	if p.done() {
-		lone := []string{"dedicated-cpu", "capped-cpu", "capped-memory", "security-flags"}
-		ok := slices.Contains(lone, s.resource)
+		ok := slices.Contains(lone(), s.resource)
 		return ok, !ok
 	}
 	return p.pairs(s), false
+}
+
+// lone are the resources of which a zone has one at most.
+func lone() []string {
+	return []string{"dedicated-cpu", "capped-cpu", "capped-memory", "security-flags"}
 }
 
 // infoCommand takes a resource and pairs, or the name of a global property.
@@ -206,30 +201,17 @@ func (p *cfgParser) infoCommand(s *cfgStatement) (ok, usage bool) {
 	if _, ok := p.accept(cfgText); ok {
 		return false, true
 	}
-	t := p.peek()
-	if t.Kind != cfgWord || !slices.Contains(cfgGlobalNames(), t.Text) {
-		return false, false
-	}
-	p.at++
-	s.resource = t.Text
-	return true, false
+	cli.Simulated(slices.Contains(p.words.Globals, p.peek().Text))
+	s.resource, ok = p.accept(cfgWord)
+	return ok, false
 }
 
 // pairs reads up to three NAME=VALUE.
 func (p *cfgParser) pairs(s *cfgStatement) bool {
 	for len(s.props) < 3 && !p.done() {
-		name, ok := p.propertyName()
-		if !ok {
+		if !p.assignment(s, "=") {
 			return false
 		}
-		if _, ok := p.accept("="); !ok {
-			return false
-		}
-		v, ok := p.value()
-		if !ok {
-			return false
-		}
-		s.props = append(s.props, cfgProperty{name, v})
 	}
 	return true
 }
@@ -244,14 +226,63 @@ func (p *cfgParser) setCommand(s *cfgStatement) (ok, usage bool) {
 			return false, false
 		}
 	}
-	name, ok := p.propertyName()
-	if !ok {
-		return false, false
+	return p.assignment(s, "="), false
+}
+
+// value reads a simple value, a complex one or a list. The names of resources and
+// properties are simple values too (simple_prop_val).
+func (p *cfgParser) value() (cfgValue, bool) {
+	for _, kind := range []string{cfgText, cfgWord} {
+		if text, ok := p.accept(kind); ok {
+			return cfgValue{kind: "simple", text: text}, true
+		}
 	}
-	if _, ok := p.accept("="); !ok {
-		return false, false
+	if _, ok := p.accept("("); ok {
+		return p.complexValue()
 	}
-	v, ok := p.value()
-	s.props = []cfgProperty{{name, v}}
-	return ok, false
+	v := cfgValue{kind: "list"}
+	if _, ok := p.accept("["); !ok {
+		return v, false
+	}
+	_, closed := p.accept("]")
+	for !closed {
+		piece, ok := p.value()
+		if !ok || piece.kind == "list" {
+			return v, false
+		}
+		v.list = append(v.list, piece)
+		if _, closed = p.accept("]"); !closed && !p.comma() {
+			return v, false
+		}
+	}
+	return v, true
+}
+
+func (p *cfgParser) comma() bool {
+	_, ok := p.accept(",")
+	return ok
+}
+
+func (p *cfgParser) complexValue() (cfgValue, bool) {
+	v := cfgValue{kind: "complex"}
+	for {
+		name, ok := p.propertyName()
+		if ok {
+			_, ok = p.accept("=")
+		}
+		text := ""
+		if ok {
+			text, ok = p.accept(cfgText)
+		}
+		if !ok {
+			return v, false
+		}
+		v.pair = append(v.pair, cfgProperty{name, cfgValue{kind: "simple", text: text}})
+		if _, closed := p.accept(")"); closed {
+			return v, true
+		}
+		if !p.comma() {
+			return v, false
+		}
+	}
 }

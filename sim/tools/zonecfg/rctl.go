@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zones"
 )
@@ -14,27 +15,18 @@ import (
 // its units.
 
 // cfgAlias is a short name of a resource control (aliases[] in libzonecfg.c).
-type cfgAlias struct {
-	rctl   string
-	action string
-	low    uint64 // the smallest limit
-}
+type cfgAlias struct{ rctl, action string }
 
 // aliasOf finds the control behind a property; of capped-cpu and capped-memory
 // too: ncpus, swap, locked.
 func aliasOf(property string) (cfgAlias, bool) {
 	a, ok := map[string]cfgAlias{
-		"max-lwps":       {"zone.max-lwps", "deny", 100},
-		"max-processes":  {"zone.max-processes", "deny", 100},
-		"max-shm-memory": {"zone.max-shm-memory", "deny", 0},
-		"max-shm-ids":    {"zone.max-shm-ids", "deny", 0},
-		"max-msg-ids":    {"zone.max-msg-ids", "deny", 0},
-		"max-sem-ids":    {"zone.max-sem-ids", "deny", 0},
-		"cpu-shares":     {"zone.cpu-shares", "none", 1},
-		"ncpus":          {"zone.cpu-cap", "deny", 1},
-		"physical":       {"zone.max-physical-memory", "deny", 0}, // not in the gate
-		"swap":           {"zone.max-swap", "deny", 0},
-		"locked":         {"zone.max-locked-memory", "deny", 0},
+		"max-lwps": {"zone.max-lwps", "deny"}, "max-processes": {"zone.max-processes", "deny"},
+		"max-shm-memory": {"zone.max-shm-memory", "deny"}, "max-shm-ids": {"zone.max-shm-ids", "deny"},
+		"max-msg-ids": {"zone.max-msg-ids", "deny"}, "max-sem-ids": {"zone.max-sem-ids", "deny"},
+		"cpu-shares": {"zone.cpu-shares", "none"}, "ncpus": {"zone.cpu-cap", "deny"},
+		"physical": {"zone.max-physical-memory", "deny"}, // not in the gate
+		"swap":     {"zone.max-swap", "deny"}, "locked": {"zone.max-locked-memory", "deny"},
 	}[property]
 	return a, ok
 }
@@ -52,37 +44,34 @@ func (s *cfgSession) memoryAliases() []string {
 // hasMemoryCap says whether any of them is set.
 func (s *cfgSession) hasMemoryCap() bool {
 	return slices.ContainsFunc(s.memoryAliases(), func(property string) bool {
-		_, problem := s.aliasLimit(property)
-		return problem == ""
+		_, found := s.aliasLimit(property)
+		return found
 	})
 }
 
-// aliasLimit is the limit behind a property. The problem is zNoEntry if there
-// is none, zAliasDisallow if the control is more than a simple limit.
-func (s *cfgSession) aliasLimit(property string) (limit uint64, problem string) {
+// aliasLimit is the limit behind a property. A control that is more than a simple
+// limit is refused.
+func (s *cfgSession) aliasLimit(property string) (limit uint64, found bool) {
 	a, _ := aliasOf(property)
 	for _, r := range s.config.All("rctl") {
 		if r.Get("name") != a.rctl {
 			continue
 		}
 		values := r.Values("value")
-		if len(values) != 1 {
-			return 0, zAliasDisallow
-		}
+		cli.Simulated(len(values) == 1)
 		v := zones.ParseRctlValue(values[0])
 		limit, err := strconv.ParseUint(v.Limit, 10, 64)
-		if err != nil || v.Priv != "privileged" || v.Action != a.action {
-			return 0, zAliasDisallow
-		}
-		return limit, ""
+		cli.Simulated(err == nil && v.Priv == "privileged" && v.Action == a.action)
+		return limit, true
 	}
-	return 0, zNoEntry
+	return 0, false
 }
 
 // setAlias sets the limit behind a property.
 func (s *cfgSession) setAlias(property string, limit uint64) {
 	a, _ := aliasOf(property)
-	s.dropAlias(property)
+	_, found := s.aliasLimit(property)
+	cli.Simulated(!found)
 	r := world.Resource{Type: "rctl"}
 	r.Set("name", a.rctl)
 	r.Set("value", zones.RctlValue{Priv: "privileged", Limit: strconv.FormatUint(limit, 10), Action: a.action}.String())
@@ -90,59 +79,17 @@ func (s *cfgSession) setAlias(property string, limit uint64) {
 	s.changed = true
 }
 
-func (s *cfgSession) dropAlias(property string) {
-	a, _ := aliasOf(property)
-	s.config.Resources = slices.DeleteFunc(s.config.Resources, func(r world.Resource) bool {
-		return r.Type == "rctl" && r.Get("name") == a.rctl
-	})
-	s.changed = true
-}
-
-// setAliased is "set max-lwps=…" and its like.
-func (s *cfgSession) setAliased(property, text string) {
-	a, _ := aliasOf(property)
-	if property == "max-shm-memory" {
-		bytes, ok := memoryLimit(text)
-		if !ok {
-			s.fail("A non-negative number with a required scale suffix (K, M, G or T) was expected\nhere.")
-			return
-		}
-		text = strconv.FormatUint(bytes, 10)
-	}
-	limit, err := strconv.ParseUint(text, 10, 64)
-	switch _, problem := s.aliasLimit(property); {
-	case problem == zAliasDisallow:
-		s.fail("%s: %s", property, zAliasDisallow)
-	case err != nil || limit < a.low:
-		s.fail("%s property is out of range.", property)
-	default:
-		s.setAlias(property, limit)
-	}
-}
-
-// clearAliased is "clear max-lwps" and its like.
-func (s *cfgSession) clearAliased(property string) {
-	if _, problem := s.aliasLimit(property); problem != "" {
-		s.fail("clear %s: %s", property, problem)
-		return
-	}
-	s.dropAlias(property)
-}
-
 // memoryLimit reads a number with a suffix K, M, G or T (zonecfg_str_to_bytes).
 func memoryLimit(text string) (uint64, bool) {
 	number := strings.TrimRight(text, "KMGTkmgt ")
 	value, err := strconv.ParseFloat(number, 64)
-	if err != nil || value < 0 {
-		return 0, false
-	}
 	unit := strings.ToUpper(strings.TrimSpace(text[len(number):]))
-	power := strings.Index(" KMGT", unit)
-	if len(unit) > 1 || power < 0 {
-		return 0, false
+	power := strings.Index(" KMGT", " "+unit) // 0: none
+	if len(unit) == 1 {
+		power = strings.Index(" KMGT", unit)
 	}
-	if unit == "" {
-		power = 0
+	if err != nil || value < 0 || power < 0 {
+		return 0, false
 	}
 	return uint64(value * float64(uint64(1)<<(10*power))), true
 }
@@ -170,16 +117,7 @@ func (s *cfgSession) addRctlValue(v cfgValue) {
 	var value zones.RctlValue
 	seen := map[string]bool{}
 	for _, p := range v.pair {
-		switch {
-		case p.name != "priv" && p.name != "limit" && p.name != "action":
-			s.fail("value: %s", zNoPropertyType)
-			s.longUsage("add")
-			s.usage(&s.err, cfgHelpProperties, false)
-			return
-		case seen[p.name]:
-			s.zerr("%s already specified", p.name)
-			return
-		}
+		cli.Simulated(!seen[p.name] && slices.Contains(s.words.Pieces, p.name))
 		seen[p.name] = true
 		switch p.name {
 		case "priv":
@@ -190,7 +128,7 @@ func (s *cfgSession) addRctlValue(v cfgValue) {
 			value.Action = p.value.text
 		}
 	}
-	for _, name := range []string{"priv", "limit", "action"} {
+	for _, name := range s.words.Pieces {
 		if !seen[name] {
 			s.zerr("%s not specified", name)
 		}

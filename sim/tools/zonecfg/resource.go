@@ -2,227 +2,155 @@ package zonecfg
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// This file adds, selects, removes and ends resources.
+// This file adds, selects and removes resources.
 
 // add begins a resource, or in one adds a value to a property.
 func (s *cfgSession) add(st cfgStatement) {
-	if len(st.args) > 0 {
-		if s.options(st, "?") != nil {
-			s.shortUsage("add")
-		}
-		return
-	}
-	if s.readOnly() || !s.initialize(true) {
+	cli.Simulated(len(st.args) == 0)
+	if !s.initialize(true) {
 		return
 	}
 	if !s.global {
-		if len(st.props) != 1 {
-			s.longUsage("add")
-			return
-		}
+		cli.Simulated(len(st.props) == 1)
 		s.addProperty(st.props[0])
 		return
 	}
-	switch {
-	case st.resource == "":
-		s.longUsage("add")
-	case s.isGlobal && slices.Contains([]string{"fs", "net", "device", "attr", "dataset"}, st.resource):
-		s.fail("Cannot add a %s resource to the global zone.", st.resource)
-	case s.addable(st.resource):
-		s.global, s.kind, s.old = false, st.resource, nil
-		s.work = &world.Resource{Type: st.resource}
-	}
+	cli.Simulated(s.addable(st.resource))
+	s.global, s.kind, s.old = false, st.resource, nil
+	s.work = &world.Resource{Type: st.resource}
 }
 
-// addable says whether a resource may be there once more. That one of which
-// there can be only one exists already is said, but does not count as an error
-// (add_resource).
+// addable says whether a resource is simulated, and may be there once more.
 func (s *cfgSession) addable(kind string) bool {
-	exists := func(what string) bool {
-		s.zerr("The %s resource already exists.", what)
-		return false
-	}
-	_, cap := s.aliasLimit("ncpus")
+	pset := len(s.config.All("dedicated-cpu")) > 0
+	_, capped := s.aliasLimit("ncpus")
 	switch kind {
 	case "dedicated-cpu":
-		switch {
-		case s.hasResource(kind):
-			return exists(kind)
-		case cap != zNoEntry:
-			return exists("capped-cpu")
-		case s.config.Globals["pool"] != "":
-			s.zerr("The pool property is already set.  A persistent pool is incompatible with\nthe dedicated-cpu resource.")
-			return false
-		}
+		return !pset && !capped && s.config.Globals["pool"] == ""
 	case "capped-cpu":
-		switch {
-		case s.hasResource("dedicated-cpu"):
-			return exists("dedicated-cpu")
-		case cap == zAliasDisallow:
-			s.zerr("capped-cpu: %s", zAliasDisallow)
-			return false
-		case cap == "":
-			return exists(kind)
-		}
+		return !pset && !capped
 	case "capped-memory":
-		if s.hasResource(kind) || s.hasMemoryCap() {
-			s.zerr("The capped-memory resource or a related resource control already exists.")
-			return false
-		}
-	case "security-flags":
-		if s.hasResource(kind) {
-			return exists(kind)
-		}
+		return len(s.config.All(kind)) == 0 && !s.hasMemoryCap()
 	}
-	return true
+	return !slices.Contains([]string{"", "admin", "security-flags"}, kind)
 }
 
 // addProperty adds to the options of a fs or the values of a rctl.
 func (s *cfgSession) addProperty(p cfgProperty) {
-	switch {
-	case s.kind == "fs" && p.name != "options", s.kind == "rctl" && p.name != "value":
-		s.noProperty("add", p.name)
-	case s.kind == "fs" && p.value.kind == "complex":
-		s.fail("A simple or list value was expected here.")
-	case s.kind == "rctl" && p.value.kind == "simple":
-		s.fail("A complex or list value was expected here.")
-	case s.kind == "fs":
+	switch s.kind + " " + p.name {
+	case "fs options":
+		cli.Simulated(p.value.kind != "complex")
 		s.work.Set("options", append(slices.Clone(s.work.Values("options")), simpleValues(p.value)...)...)
-	case s.kind == "rctl" && p.value.kind == "complex":
+	case "rctl value":
+		cli.Simulated(p.value.kind == "complex")
 		s.addRctlValue(p.value)
-	case s.kind == "rctl":
-		for _, v := range p.value.list {
-			s.addRctlValue(v)
-		}
 	default:
-		s.fail("%s: %s", s.kind, zNoResourceType)
-		s.longUsage("add")
-		s.usage(&s.err, cfgHelpResources, false)
+		cli.Simulated(false)
 	}
 }
 
-// simpleValues are the texts of a simple value or of a list up to the first
-// that is not simple.
+// simpleValues are the texts of a simple value or of a list of them.
 func simpleValues(v cfgValue) []string {
 	if v.kind == "simple" {
 		return []string{v.text}
 	}
 	var texts []string
 	for _, piece := range v.list {
-		if piece.kind != "simple" {
-			break
-		}
+		cli.Simulated(piece.kind == "simple")
 		texts = append(texts, piece.text)
 	}
 	return texts
 }
 
-// find looks for the one resource that has all these properties; the problem
-// is zNoResourceID or zNotSpecific.
-func (s *cfgSession) find(kind string, props []cfgProperty) (index int, problem string) {
-	index = -1
-	if len(props) == 0 {
-		return index, zNotSpecific
-	}
+// find looks for the one resource that has all these properties.
+func (s *cfgSession) find(kind string, props []cfgProperty) (index int, found bool) {
 	for i := range s.config.Resources {
-		r := &s.config.Resources[i]
-		if r.Type != kind || !hasAll(r, props) {
-			continue
+		if r := &s.config.Resources[i]; r.Type == kind && hasAll(r, props) {
+			cli.Simulated(!found)
+			index, found = i, true
 		}
-		if index >= 0 {
-			return -1, zNotSpecific
-		}
-		index = i
 	}
-	if index < 0 {
-		return index, zNoResourceID
-	}
-	return index, ""
+	return index, found
 }
 
 func hasAll(r *world.Resource, props []cfgProperty) bool {
 	return !slices.ContainsFunc(props, func(p cfgProperty) bool {
-		have, want := r.Get(p.name), p.value.text
-		if p.name == "address" || p.name == "allowed-address" || p.name == "defrouter" {
-			return !sameAddress(have, want)
-		}
-		return have != want
+		// A prefix length on one side only does not count (zonecfg_same_net_address).
+		cli.Simulated(p.name != "address" && p.name != "allowed-address" && p.name != "defrouter")
+		return r.Get(p.name) != p.value.text
 	})
-}
-
-// sameAddress is zonecfg_same_net_address: a prefix length on one side only
-// does not count.
-func sameAddress(a, b string) bool {
-	x, _, xs := strings.Cut(a, "/")
-	y, _, ys := strings.Cut(b, "/")
-	return a == b || xs != ys && x == y
 }
 
 // lookup finds the resource that a command names, and says what is wrong with
 // its name.
 func (s *cfgSession) lookup(st cfgStatement) (int, bool) {
 	for _, p := range st.props {
-		if p.value.kind != "simple" {
-			s.fail("A simple value was expected here.")
-			s.fail("%s %s: %s", st.name, st.resource, zNotSpecific)
-			return -1, false
-		}
-		if !slices.Contains(cfgPropertiesOf(st.resource), p.name) || p.name == "options" {
-			s.fail("%s: %s", p.name, zNoPropertyType)
-			s.fail("%s %s: %s", st.name, st.resource, zNotSpecific)
-			return -1, false
-		}
+		cli.Simulated(p.value.kind == "simple" && slices.Contains(s.words.Properties[st.resource], p.name) && p.name != "options")
 	}
-	i, problem := s.find(st.resource, st.props)
-	if problem != "" {
-		s.fail("%s %s: %s", st.name, st.resource, problem)
-		return -1, false
+	i, found := s.find(st.resource, st.props)
+	if !found {
+		s.fail("%s %s: %s", st.name, st.resource, zNoResourceID)
 	}
-	return i, true
+	return i, found
 }
 
 // selectResource takes a resource up again.
 func (s *cfgSession) selectResource(st cfgStatement) {
-	if s.readOnly() {
-		return
-	}
-	if !s.global {
-		s.scopeUsage("select")
-		return
-	}
+	cli.Simulated(s.global && !slices.Contains(lone(), st.resource))
 	if !s.initialize(true) {
 		return
 	}
-	i := -1
-	switch st.resource {
-	case "dedicated-cpu", "capped-memory", "capped-cpu", "security-flags":
-		i = slices.IndexFunc(s.config.Resources, func(r world.Resource) bool { return r.Type == st.resource })
-		if i < 0 && !s.aliased(st.resource) {
-			s.fail("select %s: %s", st.resource, map[bool]string{true: zNoResourceType, false: zNoEntry}[st.resource == "capped-memory"])
-			return
-		}
-	default:
-		var ok bool
-		if i, ok = s.lookup(st); !ok {
-			return
-		}
+	i, ok := s.lookup(st)
+	if !ok {
+		return
 	}
-	s.global, s.kind = false, st.resource
-	s.work, s.old = &world.Resource{Type: st.resource}, nil
-	if i >= 0 {
-		s.old = &s.config.Resources[i]
-		work := s.old.Clone()
-		s.work = &work
-	}
+	s.global, s.kind, s.old = false, st.resource, &s.config.Resources[i]
+	work := s.old.Clone()
+	s.work = &work
 }
 
-// aliased says whether a resource is there as a resource control.
-func (s *cfgSession) aliased(kind string) bool {
-	_, problem := s.aliasLimit("ncpus")
-	return kind == "capped-cpu" && problem == "" || kind == "capped-memory" && s.hasMemoryCap()
+// remove drops a resource, or in one drops options of a fs.
+func (s *cfgSession) remove(st cfgStatement) {
+	if !s.initialize(true) {
+		return
+	}
+	if !s.global {
+		s.removeOptions(st)
+		return
+	}
+	cli.Simulated(st.resource != "" && !slices.Contains(lone(), st.resource))
+	if len(st.props) > 0 {
+		if i, ok := s.lookup(st); ok {
+			s.config.Resources = slices.Delete(s.config.Resources, i, i+1)
+			s.changed = true
+		}
+		return
+	}
+	n := len(s.config.All(st.resource))
+	forced := len(st.args) > 0
+	cli.Simulated(n != 1 && !s.interactive && (!forced || n == 0 && st.args[0] == "-F"))
+	if n == 0 {
+		s.fail("remove %s: %s", st.resource, zNoEntry)
+		return
+	}
+	s.fail("There are multiple instances of this resource.  Either qualify the resource to\n" +
+		"remove a single instance or use the -F option to remove all instances.")
+}
+
+func (s *cfgSession) removeOptions(st cfgStatement) {
+	cli.Simulated(s.kind == "fs" && len(st.props) == 1 && st.props[0].name == "options" && st.props[0].value.kind != "complex")
+	for _, value := range simpleValues(st.props[0].value) {
+		have := s.work.Values("options")
+		i := slices.Index(have, value)
+		if i < 0 {
+			s.fail("options: %s", zNoPropertyID)
+			continue
+		}
+		s.work.Set("options", slices.Delete(slices.Clone(have), i, i+1)...)
+	}
 }

@@ -11,13 +11,13 @@ import (
 // cfgSession is zonecfg at work: its globals.
 type cfgSession struct {
 	tx       *world.Tx
+	words    *words
 	out, err strings.Builder
 
-	zone     string // whose configuration this is
-	saved    string // its name as it is saved, what revert goes back to
-	isGlobal bool
-	config   *world.Config // nil: nothing loaded or created
-	got      bool          // there was a configuration
+	zone   string        // whose configuration this is
+	saved  string        // its name as it is saved, what revert goes back to
+	config *world.Config // nil: nothing loaded or created
+	got    bool          // there was a configuration
 
 	global bool // the scope: all of the zone, or a resource
 	kind   string
@@ -27,7 +27,6 @@ type cfgSession struct {
 	changed     bool // to be committed
 	sawError    bool
 	leave       bool // exit
-	force       bool // exit -F
 	dead        bool // left at once
 	interactive bool
 	fileMode    bool
@@ -45,11 +44,7 @@ func (s *cfgSession) mode() world.Mode { return s.tx.State.Mode }
 // zerr prints a message. In a file it says on which line, once per line.
 func (s *cfgSession) zerr(format string, args ...any) {
 	if s.fileMode && s.line > s.lastLine {
-		if s.fileName == "-" {
-			fmt.Fprintf(&s.err, "On line %d:\n", s.line-1)
-		} else {
-			fmt.Fprintf(&s.err, "On line %d of %s:\n", s.line-1, s.fileName)
-		}
+		fmt.Fprintf(&s.err, "On line %d of %s:\n", s.line-1, s.fileName)
 		s.lastLine = s.line
 	}
 	fmt.Fprintf(&s.err, format+"\n", args...)
@@ -64,18 +59,12 @@ func (s *cfgSession) fail(format string, args ...any) {
 // die prints a message and leaves at once: nothing is saved.
 func (s *cfgSession) die(format string, args ...any) {
 	s.zerr(format, args...)
-	s.dead = true
-}
-
-// ask is ask_yesno without a terminal: no answer, and that is an error.
-func (s *cfgSession) ask() bool {
-	s.sawError = true
-	return false
+	s.sawError, s.dead = true, true
 }
 
 // feed reads commands and carries them out.
 func (s *cfgSession) feed(text string) {
-	lex := newCfgLexer(text, s.mode())
+	lex := &cfgLexer{in: text, line: 1, outer: cfgTokens, words: s.words, mode: s.mode()}
 	for !s.dead {
 		st := parseStatement(lex)
 		s.line = st.line
@@ -88,13 +77,14 @@ func (s *cfgSession) feed(text string) {
 		case st.usage:
 			s.shortUsage(st.name)
 			s.err.WriteString("\n")
-			s.usage(&s.err, cfgHelpResourceProperties, false)
+			s.usageOfResources()
+			s.usageOfProperties()
 		case st.bad != nil:
 			s.syntaxError(st)
 		case !st.empty:
 			s.execute(st)
 		}
-		if s.sawError && s.fileMode && !s.interactive {
+		if s.sawError && s.fileMode {
 			s.leave = true
 		}
 		if s.leave && (s.fileMode || s.interactive) {
@@ -106,16 +96,12 @@ func (s *cfgSession) feed(text string) {
 // syntaxError is yyerror.
 func (s *cfgSession) syntaxError(st cfgStatement) {
 	s.sawError = true
-	text := st.bad.Text
-	if st.bad.Kind == "\n" {
-		text = `\n`
-	}
+	where := ""
 	if s.fileMode {
-		fmt.Fprintf(&s.err, "syntax error on line %d at '%s'\n", st.line, text)
-	} else {
-		fmt.Fprintf(&s.err, "syntax error at '%s'\n", text)
+		where = fmt.Sprintf(" on line %d", st.line)
 	}
-	s.usage(&s.err, cfgHelpSubcommands, false)
+	fmt.Fprintf(&s.err, "syntax error%s at '%s'\n", where, st.bad.Text)
+	s.usageOfCommands()
 }
 
 // finish is cleanup(): what was changed is saved, errors or not.
@@ -124,19 +110,13 @@ func (s *cfgSession) finish() int {
 		return 1
 	}
 	if !s.global {
-		if !s.leave {
-			s.ask()
-			s.zerr("Resource incomplete.")
-			return 1
-		}
-		s.sawError = true
+		cli.Simulated(!s.leave)
+		s.zerr("Resource incomplete.")
+		return 1
 	}
 	if s.changed && s.config != nil {
 		s.verify(true)
 		if s.changed {
-			if !s.force {
-				s.ask()
-			}
 			s.zerr("Configuration not saved.")
 			return 1
 		}
@@ -149,87 +129,33 @@ func (s *cfgSession) finish() int {
 
 // execute carries out one command.
 func (s *cfgSession) execute(st cfgStatement) {
-	switch st.name {
-	case "add":
-		s.add(st)
-	case "cancel":
-		s.cancel(st)
-	case "clear":
-		s.clear(st)
-	case "commit":
-		s.commit(st)
-	case "create":
-		s.create(st)
-	case "delete":
-		s.delete(st)
-	case "end":
-		s.end(st)
-	case "exit":
-		s.exitCommand(st)
-	case "export":
-		s.export(st)
-	case "help":
-		s.help(st)
-	case "info":
-		s.info(st)
-	case "remove":
-		s.remove(st)
-	case "revert":
-		s.revert(st)
-	case "select":
-		s.selectResource(st)
-	case "set":
-		s.set(st)
-	case "verify":
-		if s.options(st, "?") != nil {
-			s.verify(false)
-		}
-	}
+	do, known := map[string]func(*cfgSession, cfgStatement){
+		"add": (*cfgSession).add, "cancel": (*cfgSession).cancel, "clear": (*cfgSession).clear, "commit": (*cfgSession).commit,
+		"create": (*cfgSession).create, "delete": (*cfgSession).delete, "end": (*cfgSession).end, "exit": (*cfgSession).exitCommand,
+		"export": (*cfgSession).export, "info": (*cfgSession).info, "remove": (*cfgSession).remove, "revert": (*cfgSession).revert,
+		"select": (*cfgSession).selectResource, "set": (*cfgSession).set, "verify": (*cfgSession).check,
+	}[st.name]
+	// A template is only asked.
+	cli.Simulated(known && (!strings.HasPrefix(s.zone, "SUNW") || st.name == "info" || st.name == "export"))
+	do(s, st)
 }
 
-// options reads the options of a command that takes only options; nil if it
-// was asked wrongly, and then its usage has been shown.
-func (s *cfgSession) options(st cfgStatement, spec string) map[byte]string {
-	found := map[byte]string{}
+// options reads the options of a command that takes only options.
+func (s *cfgSession) options(st cfgStatement, spec string) map[byte]bool {
+	found := map[byte]bool{}
 	options, operands := cli.Getopt(st.args, spec, nil)
 	for _, o := range options {
-		switch {
-		case o.Bad != "":
-			s.err.WriteString(cli.Complaint(st.args[0], o)) // getopt(3C) takes it for the program
-			s.shortUsage(st.name)
-			return nil
-		case o.Letter == '?':
-			s.longerUsage(st.name)
-			return nil
-		}
-		found[o.Letter] = o.Value
+		cli.Simulated(o.Bad == "")
+		found[o.Letter] = true
 	}
-	if len(operands) > 0 {
-		s.shortUsage(st.name)
-		return nil
-	}
+	cli.Simulated(len(operands) == 0)
 	return found
 }
 
-// readOnly refuses to change a template.
-func (s *cfgSession) readOnly() bool {
-	if strings.HasPrefix(s.zone, "SUNW") {
-		s.fail("%s: zones beginning with SUNW are read-only.", s.zone)
-		return true
-	}
-	return false
-}
-
 func (s *cfgSession) exitCommand(st cfgStatement) {
-	o := s.options(st, "?F")
-	if o == nil {
-		return
-	}
-	_, s.force = o['F']
-	if s.global || s.force {
+	if s.options(st, "F")['F'] || s.global {
 		s.leave = true
 		return
 	}
-	s.ask()
 	s.die("Resource incomplete, input not from terminal and -F not specified:\n%s command ignored, but exiting anyway.", st.name)
 }

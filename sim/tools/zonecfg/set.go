@@ -2,45 +2,25 @@ package zonecfg
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file sets and clears properties, of the zone as a whole and of the
 // resource that is being specified (set_func, clear_func in zonecfg.c).
 
 func (s *cfgSession) set(st cfgStatement) {
-	if s.readOnly() {
-		return
-	}
-	forced := false
-	if len(st.args) > 0 {
-		if forced = st.args[0] == "-F"; !forced {
-			s.shortUsage("set")
-			return
-		}
-	}
 	p := st.props[0]
-	if s.global && s.refusedGlobal(p.name, forced) {
-		return
-	}
 	several := s.kind == "fs" && p.name == "options" || s.kind == "rctl" && p.name == "value"
-	if p.value.kind != "simple" && (s.global || !several) {
-		s.fail("A simple value was expected here.")
-		return
-	}
-	if s.global && p.name == "zonename" && !s.got && !s.stateAtLeast(world.ZoneConfigured) {
-		if !validZoneName(p.value.text) {
-			s.fail("%s: %s", p.value.text, zBogusName)
-			s.usage(&s.err, cfgHelpSyntax, false)
-			return
-		}
-		s.zone = p.value.text
-		return
-	}
+	cli.Simulated(len(st.args) == 0 && (p.value.kind == "simple" || !s.global && several))
+	cli.Simulated(!s.global || p.name != "zonename" || s.got || s.stateAtLeast(world.ZoneConfigured))
 	if !s.initialize(true) {
 		return
 	}
@@ -49,25 +29,6 @@ func (s *cfgSession) set(st cfgStatement) {
 		return
 	}
 	s.setProperty(p)
-}
-
-// refusedGlobal says what cannot be set in the global scope.
-func (s *cfgSession) refusedGlobal(name string, forced bool) bool {
-	ofZone := []string{"zonename", "zonepath", "autoboot", "limitpriv", "bootargs", "brand", "scheduling-class", "ip-type",
-		"hostid", "fs-allowed"}
-	switch {
-	case s.isGlobal && slices.Contains(ofZone, name):
-		s.fail("%s is not a valid property for the global zone.", name)
-	case !slices.Contains(cfgGlobalNames(), name):
-		s.fail("Cannot set a resource-specific property from the global scope.")
-	case forced && name != "zonepath":
-		s.fail("Only zonepath setting can be forced.")
-	case forced:
-		s.fail("Zonepath is changeable only in an alternate root.")
-	default:
-		return false
-	}
-	return true
 }
 
 func (s *cfgSession) setGlobal(name, value string) {
@@ -92,120 +53,57 @@ func (s *cfgSession) setGlobal(name, value string) {
 		}
 		s.config.Autoboot, s.changed = value == "true", true
 	case "ip-type":
-		s.setIPType(value)
-	case "pool":
-		s.setPool(value)
-	case "hostid":
-		s.setHostid(value)
-	case "fs-allowed":
-		if !validFSAllowed(value) {
-			s.fail("%s: %s", s.zone, zInvalidProperty)
+		if value != "shared" && value != "exclusive" {
+			s.fail("ip-type value must be 'shared' or 'exclusive'.")
 			return
 		}
-		s.putGlobal(name, value)
-	case "limitpriv", "bootargs", "scheduling-class":
-		s.putGlobal(name, value)
+		s.config.IPType, s.changed = value, true
+	case "fs-allowed", "limitpriv", "bootargs", "scheduling-class":
+		cli.Simulated(name != "fs-allowed" || strings.Trim(value, alnum+"-,") == "" && !strings.Contains(","+value+",", ",,"))
+		s.config.SetGlobal(name, value)
+		s.changed = true
 	default:
-		s.setAliased(name, value)
+		cli.Simulated(false)
 	}
 }
 
 // defaultBrand is that of a configuration that names none (zonecfg_get_brand).
 const defaultBrand = "ipkg"
 
-func (s *cfgSession) putGlobal(name, value string) {
-	s.config.SetGlobal(name, value)
-	s.changed = true
-}
-
 // setZonepath takes an absolute path that is not /, without double slashes and
 // without one at the end (validate_zonepath_syntax, zonecfg_set_zonepath).
 func (s *cfgSession) setZonepath(value string) {
-	switch {
-	case !strings.HasPrefix(value, "/"):
+	if !strings.HasPrefix(value, "/") {
 		s.fail("%s is not an absolute path.", value)
-		return
-	case strings.Trim(value, "/") == "":
-		s.fail("/ is not allowed as a zonepath.")
 		return
 	}
 	parts := strings.FieldsFunc(value, func(r rune) bool { return r == '/' })
+	cli.Simulated(len(parts) > 0)
 	s.config.Zonepath, s.changed = "/"+strings.Join(parts, "/"), true
 }
 
-func (s *cfgSession) setIPType(value string) {
-	if value != "shared" && value != "exclusive" {
-		s.fail("ip-type value must be 'shared' or 'exclusive'.")
-		return
-	}
-	if value == "exclusive" {
-		if !slices.Contains(Brands(s.tx.State.Mode), s.config.Brand) {
-			s.zerr("%s: unknown brand.\n", s.zone)
-			s.sawError = true
-			return
-		}
-	}
-	s.config.IPType, s.changed = value, true
-}
-
-func (s *cfgSession) setPool(value string) {
-	switch {
-	case strings.HasPrefix(value, "SUNW"):
-		s.fail("pool names starting with SUNW are reserved.")
-	case s.hasResource("dedicated-cpu"):
-		s.fail("The dedicated-cpu resource already exists.  A persistent pool is incompatible\nwith the dedicated-cpu resource.")
-	default:
-		s.putGlobal("pool", value)
-	}
-}
-
-// setHostid takes up to eight hexadecimal digits, not all of them f
-// (zonecfg_valid_hostid).
-func (s *cfgSession) setHostid(value string) {
-	digits := strings.TrimPrefix(strings.TrimPrefix(value, "0x"), "0X")
-	id, err := strconv.ParseUint(digits, 16, 64)
-	switch {
-	case err == nil && len(value) > 10:
-		s.fail("hostid string is too large: %s", value)
-	case err != nil || id >= 1<<32-1:
-		s.fail("hostid: %s", zInvalidProperty)
-	default:
-		s.putGlobal("hostid", value)
-	}
-}
-
-func validFSAllowed(list string) bool {
-	for name := range strings.SplitSeq(list, ",") {
-		if name == "" && list != "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" {
-			return false
-		}
-	}
-	return true
-}
-
-// noProperty is for a property that the resource does not have.
-func (s *cfgSession) noProperty(command, name string) {
-	s.fail("%s: %s", name, zNoPropertyType)
-	s.longUsage(command)
-	s.usage(&s.err, cfgHelpProperties, false)
+// rename is set zonename.
+func (s *cfgSession) rename(name string) {
+	z := s.tx.FindZone(s.saved)
+	cli.Simulated(validZoneName(name) && (name == s.saved || s.tx.FindZone(name) == nil))
+	cli.Simulated(z == nil || zones.ZoneRank(z.Current()) <= zones.ZoneRank(world.ZoneInstalled))
+	s.zone, s.changed = name, true
 }
 
 // setProperty sets a property of the resource in the works.
 func (s *cfgSession) setProperty(p cfgProperty) {
-	if !s.knows(p.name) {
-		s.noProperty("set", p.name)
+	own := s.kind == "net" && s.mode() != world.Helios && slices.Contains(s.words.Own, p.name)
+	if !own && !slices.Contains(s.words.Properties[s.kind], p.name) {
+		s.fail("%s: %s", p.name, zNoPropertyType)
+		usage := s.words.Usage["set"]
+		s.err.WriteString("usage:\n" + usage[0] + "\n\t" + usage[1] + "\n")
+		s.usageOfProperties()
 		return
 	}
 	switch text := p.value.text; {
 	case p.name == "options" || s.kind == "rctl" && p.name == "value":
 		s.work.Set(p.name)
 		s.addProperty(p)
-	case s.kind == "fs" && p.name == "type":
-		if text == "" || strings.Contains(text, "/") || text == "." || text == ".." {
-			s.fail("\"%s\" is not a valid type.", text)
-			return
-		}
-		s.work.Set("type", text)
 	case s.kind == "net" && !s.validNet(p.name, text):
 		s.sawError = true
 	case s.kind == "rctl" && p.name == "name" && !validRctlName(text):
@@ -213,14 +111,18 @@ func (s *cfgSession) setProperty(p cfgProperty) {
 	case s.kind == "dedicated-cpu":
 		s.setDedicatedCPU(p.name, text)
 	case s.kind == "capped-cpu":
-		s.setCappedCPU(text)
+		n, err := strconv.ParseFloat(text, 32)
+		cli.Simulated(err == nil && int(n*100) >= 1)
+		s.setAlias("ncpus", uint64(n*100))
 	case s.kind == "capped-memory":
 		s.setCappedMemory(p.name, text)
 	case text == "":
+		cli.Simulated(s.kind != "fs" || p.name != "type")
 		s.work.Set(p.name)
 	case s.kind == "attr" && p.name == "name":
 		s.work.Set(p.name, text[:min(len(text), attrNameMax)])
 	default:
+		cli.Simulated(s.kind != "fs" || p.name != "type" || !strings.Contains(text, "/") && text != "." && text != "..")
 		s.work.Set(p.name, text)
 	}
 }
@@ -229,59 +131,102 @@ func (s *cfgSession) setProperty(p cfgProperty) {
 // (MAXNAMELEN - 1).
 const attrNameMax = 255
 
-// knows says whether the resource in the works has a property of this name.
-func (s *cfgSession) knows(name string) bool {
-	if s.kind == "net" && s.mode() != world.Helios && slices.Contains(cfgOwnNames(), name) {
-		return true
-	}
-	return slices.Contains(cfgPropertiesOf(s.kind), name)
-}
-
 // validRctlName is zonecfg_valid_rctlname: zone. and letters, digits, "-".
 func validRctlName(name string) bool {
 	rest, ok := strings.CutPrefix(name, "zone.")
-	return ok && rest != "" && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
+	return ok && rest != "" && strings.Trim(rest, alnum+"-") == ""
+}
+
+func (s *cfgSession) setDedicatedCPU(name, text string) {
+	low, high, ranged := strings.Cut(text, "-")
+	if !ranged {
+		high = low
+	}
+	l, lerr := strconv.ParseUint(low, 10, 64)
+	h, herr := strconv.ParseUint(high, 10, 64)
+	cli.Simulated(lerr == nil && herr == nil && (name == "importance" && !ranged || name == "ncpus" && l >= 1 && l <= h))
+	s.work.Set(name, text)
+}
+
+// setCappedMemory sets a cap: the physical one is the resource's, the others
+// are resource controls.
+func (s *cfgSession) setCappedMemory(name, text string) {
+	bytes, ok := memoryLimit(text)
+	const mb = 1 << 20
+	aliased := slices.Contains(s.memoryAliases(), name)
+	switch {
+	case !ok && aliased && name != "swap":
+		s.fail("A non-negative number with a required scale suffix (K, M, G or T) was expected\nhere.")
+	case !ok:
+		s.fail("A positive number with a required scale suffix (K, M, G or T) was expected here.")
+	case name == "physical" && !aliased:
+		cli.Simulated(bytes >= mb)
+		s.work.Set("physical", strconv.FormatUint(bytes, 10))
+	default:
+		cli.Simulated(bytes >= map[string]uint64{"physical": mb, "swap": 50 * mb}[name])
+		s.setAlias(name, bytes)
+	}
+}
+
+// validNet checks a property of a net resource and says what is wrong.
+func (s *cfgSession) validNet(name, text string) bool {
+	switch name {
+	case "address", "allowed-address":
+		return s.validAddress(text, false)
+	case "defrouter":
+		return s.validAddress(text, true)
+	case "physical":
+		return s.validPhysical(text)
+	}
+	return true
+}
+
+// validAddress is validate_net_address_syntax.
+func (s *cfgSession) validAddress(text string, router bool) bool {
+	host, length, sized := strings.Cut(text, "/")
+	prefix, _ := strconv.Atoi(length) // atoi: what is no number is 0
+	if router && sized {
+		s.zerr("Warning: prefix length in %s is not required and will be ignored. The default host-prefix length will be used", text)
+		prefix = 0
+	}
+	addr, err := netip.ParseAddr(host)
+	switch six := err == nil && addr.Is6(); {
+	case six && !router && !sized:
+		s.zerr("%s: IPv6 addresses require /prefix-length suffix.", text)
+		return false
+	case six:
+		cli.Simulated(prefix >= 0 && prefix <= 128)
+	case prefix < 0 || prefix > 32:
+		s.zerr("%s: IPv4 address prefix lengths must be 0 - 32.", text)
+		return false
+	case err != nil: // the name of a host
+		cli.Simulated(host != "" && strings.Contains(alnum, host[:1]) && strings.Trim(host, alnum+"-.") == "")
+	}
+	return true
+}
+
+// validPhysical is validate_net_physical_syntax: an exclusive stack takes a
+// link name, a shared one an interface name.
+func (s *cfgSession) validPhysical(name string) bool {
+	if network.ValidLinkName(name) {
+		return true
+	}
+	cli.Simulated(s.config.IPType != "exclusive" || !strings.Contains(name, ":"))
+	s.zerr("%s: invalid physical interface name", name)
+	return false
 }
 
 // clear drops a property.
 func (s *cfgSession) clear(st cfgStatement) {
+	if !s.initialize(true) {
+		return
+	}
 	name := st.props[0].name
-	if s.readOnly() || s.global && s.isGlobal && s.refusedGlobal(name, false) || !s.initialize(true) {
+	if s.global && slices.Contains([]string{"zonename", "zonepath", "brand"}, name) {
+		s.fail("%s: Clearing this property is not allowed", name)
 		return
 	}
-	if !s.global {
-		s.clearProperty(name)
-		return
-	}
-	switch name {
-	case "zonename", "zonepath", "brand":
-		s.fail("%s: %s", name, zClearDisallow)
-	case "autoboot":
-		s.config.Autoboot, s.changed = false, true
-	case "ip-type":
-		s.config.IPType, s.changed = "shared", true
-	case "pool", "limitpriv", "bootargs", "scheduling-class", "hostid", "fs-allowed":
-		s.config.ClearGlobal(name)
-		s.changed = true
-	default:
-		if _, ok := aliasOf(name); ok && slices.Contains(cfgGlobalNames(), name) {
-			s.clearAliased(name)
-			return
-		}
-		s.noProperty("clear", name)
-	}
-}
-
-func (s *cfgSession) clearProperty(name string) {
-	if s.kind == "capped-memory" && slices.Contains(s.memoryAliases(), name) {
-		s.clearAliased(name)
-		return
-	}
-	switch s.kind + " " + name {
-	case "fs raw", "dedicated-cpu importance", "capped-memory physical":
-		s.work.Set(name)
-		s.changed = true
-	default:
-		s.fail("%s: %s", name, zClearDisallow)
-	}
+	cli.Simulated(s.global && slices.Contains([]string{"pool", "limitpriv", "bootargs", "scheduling-class", "hostid", "fs-allowed"}, name))
+	s.config.ClearGlobal(name)
+	s.changed = true
 }
