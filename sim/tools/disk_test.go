@@ -100,6 +100,10 @@ func TestPrtconfShowsAnEmptySlot(t *testing.T) {
 	if !strings.HasPrefix(got, head) || strings.Count(got, "(driver name: pcieb)") != 2 || strings.Count(got, "(driver name: nvme)") != 1 || !strings.Contains(got, "\n    fw\n") {
 		t.Errorf("%s", got)
 	}
+	// Without -D a node bears the name of the device: di_node_name in usr/src/lib/libdevinfo.
+	if plain := zfsLine(tx, "prtconf -v").Stdout; strings.Contains(plain, "driver name") || !strings.Contains(plain, "\n    fw (driver not attached)\n") || !strings.Contains(plain, "\n            pci1b96,0, instance #0\n") {
+		t.Errorf("%s", plain)
+	}
 }
 
 // usr/src/cmd/fstyp/fstyp.c: main, and the exit codes of libfstyp.h.

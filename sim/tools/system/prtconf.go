@@ -13,16 +13,16 @@ import (
 // memoryMB is the memory of the sled.
 const memoryMB = 1048064
 
-// Prtconf is the command prtconf -vD.
+// Prtconf is the command prtconf with -v, and with -D or without it.
 func Prtconf(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "vD", nil)
-	cli.Simulated(given.Has('v') && given.Has('D') && len(operands) == 0 && c.Zone == world.GlobalZone)
+	cli.Simulated(given.Has('v') && len(operands) == 0 && c.Zone == world.GlobalZone)
 	// The manufacturer that the SMBIOS tells.
 	maker, machine := "Supermicro", "i86pc"
 	if tx.State.Mode == world.Helios {
 		maker, machine = "Oxide", "oxide"
 	}
-	var o printout
+	o := printout{drivers: given.Has('D')}
 	fmt.Fprintf(&o, "System Configuration:  %s  %s\nMemory size: %d Megabytes\n", maker, machine, memoryMB)
 	o.WriteString("System Peripherals (Software Nodes):\n\n")
 	o.dump(deviceTree(tx), 0)
@@ -66,7 +66,10 @@ func word(name, value string) property { return property{name, "string", "'" + v
 func boolean(name string) property { return property{name: name, kind: "boolean"} }
 
 // printout prints lines at levels of indentation.
-type printout struct{ strings.Builder }
+type printout struct {
+	strings.Builder
+	drivers bool
+}
 
 // dump prints a node and what is below it (dump_devs).
 func (o *printout) dump(n *node, level int) {
@@ -74,8 +77,11 @@ func (o *printout) dump(n *node, level int) {
 	if n.instance >= 0 && level > 0 {
 		name += fmt.Sprintf(", instance #%d", n.instance)
 	}
-	if n.driver != "" {
+	switch {
+	case o.drivers && n.driver != "":
 		name += " (driver name: " + n.driver + ")"
+	case !o.drivers && n.driver == "":
+		name += " (driver not attached)"
 	}
 	o.line(level, "%s", name)
 	for _, s := range n.sections {
