@@ -18,8 +18,7 @@ func words(r *http.Request) []string { return []string{"napi", r.Method, r.URL.P
 // disturb does what happens to a request before it is answered, and gives what will
 // happen to its answer.
 func (s *server) disturb(r *http.Request) (*world.Fault, error) {
-	armed := false
-	if err := s.world.View(r.Context(), func(tx *world.Tx) error { armed = len(tx.State.Faults) > 0; return nil }); err != nil || !armed {
+	if armed, err := s.world.FaultsArmed(r.Context()); err != nil || !armed {
 		return nil, err
 	}
 	var before, after *world.Fault

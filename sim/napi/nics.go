@@ -94,9 +94,7 @@ func (c *call) checked(mac string) (etag string, err error) {
 
 // race is what somebody else does meanwhile.
 func (c *call) race(mac string) error {
-	armed := false
-	err := c.world.View(c.r.Context(), func(tx *world.Tx) error { armed = len(tx.State.Faults) > 0; return nil })
-	if err != nil || !armed {
+	if armed, err := c.world.FaultsArmed(c.r.Context()); err != nil || !armed {
 		return err
 	}
 	return c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {

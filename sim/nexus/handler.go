@@ -138,8 +138,7 @@ func (c call) ask(by string) error {
 
 // disturb does what happens to a request; done: it was answered by that.
 func (p Plane) disturb(w http.ResponseWriter, r *http.Request) (done bool, err error) {
-	armed := false
-	if err := p.World.View(r.Context(), func(tx *world.Tx) error { armed = len(tx.State.Faults) > 0; return nil }); err != nil || !armed {
+	if armed, err := p.World.FaultsArmed(r.Context()); err != nil || !armed {
 		return false, err
 	}
 	var f *world.Fault

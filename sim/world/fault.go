@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -57,13 +58,7 @@ func FaultNames() []string {
 }
 
 // Delays says that a fault is nothing without a Delay.
-func Delays(name string) bool {
-	switch name {
-	case FaultSlowClone, FaultSlowDAD, FaultSlowLink, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate, FaultNexusSlow:
-		return true
-	}
-	return false
-}
+func Delays(name string) bool { return strings.Contains(name, "slow") }
 
 // Slower is how much longer a fault makes something take.
 func (tx *Tx) Slower(name string, words ...string) time.Duration {
@@ -120,6 +115,12 @@ func (tx *Tx) Expects(words []string, names ...string) bool {
 // spent is the Times of a fault that matches nothing more but still holds those
 // that it holds.
 const spent = -1
+
+// FaultsArmed tells whether any fault is there.
+func (w *World) FaultsArmed(ctx context.Context) (armed bool, err error) {
+	err = w.View(ctx, func(tx *Tx) error { armed = len(tx.State.Faults) > 0; return nil })
+	return armed, err
+}
 
 // Armed tells whether a fault of this name and match is there.
 func (tx *Tx) Armed(name, match string) bool {

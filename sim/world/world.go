@@ -195,9 +195,13 @@ func (w *World) LockZone(ctx context.Context, zone string) (unlock func(), err e
 	if zone == "" || path.Base(zone) != zone {
 		return nil, fmt.Errorf("lock zone %q: not a name", zone)
 	}
-	l, err := w.locks.Lock(ctx, "/locks/"+zone, host.LockExclusive)
+	return w.hold(ctx, "/locks/"+zone, host.LockExclusive)
+}
+
+func (w *World) hold(ctx context.Context, name string, mode host.LockMode) (release func(), err error) {
+	l, err := w.locks.Lock(ctx, name, mode)
 	if err != nil {
-		return nil, fmt.Errorf("lock zone %s: %w", zone, err)
+		return nil, fmt.Errorf("hold %s: %w", name, err)
 	}
 	return func() { _ = l.Unlock() }, nil
 }
@@ -205,11 +209,7 @@ func (w *World) LockZone(ctx context.Context, zone string) (unlock func(), err e
 // HoldLink holds a link as a program that opens it by DLPI does, until release or the end
 // of the process. Nobody is kept from holding it too.
 func (w *World) HoldLink(ctx context.Context, l LinkID) (release func(), err error) {
-	held, err := w.locks.Lock(ctx, l.lock(), host.LockShared)
-	if err != nil {
-		return nil, fmt.Errorf("hold link %s: %w", l.Name, err)
-	}
-	return func() { _ = held.Unlock() }, nil
+	return w.hold(ctx, l.lock(), host.LockShared)
 }
 
 // linkHeld says whether anybody holds a link.
