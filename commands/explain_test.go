@@ -337,7 +337,7 @@ func explainsBases(s *sledtest.Operator, say func(...string)) {
 	// A zone that the ledger does not know.
 	base := s.Value("base list -H -o name")
 	pool := s.Value("base list -H --columns pool")
-	zone := s.Stranger(pool, base)
+	zone := s.Unrecorded(pool, base)
 	say("zone delete " + zone)
 
 	say("base retire "+base, "base ensure")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/test/sledtest"
@@ -99,6 +100,7 @@ func TestTheNICRecordFollowsTheMachine(t *testing.T) {
 			ended := make(chan sledtest.Answer, 1)
 			go func() { ended <- d.A.Try(moves) }()
 			for !strings.Contains(d.B.Run("instance list -H --columns state"), "migrating") {
+				time.Sleep(100 * time.Millisecond) // of the bubble: else nothing moves
 			}
 			d.Expect(d.Sync(d.B), "migrating\t-", sledtest.FirstCN)
 			d.Expect(d.Sync(d.A), "migrating\t-", sledtest.FirstCN)

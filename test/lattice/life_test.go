@@ -171,7 +171,7 @@ func (s *laid) are(state string) {
 	}
 }
 
-// short is what becomes of machines for which the reservoir is too small: nothing
+// short tries machines for which the reservoir is too small: nothing
 // is left of them, and once it is enlarged they can be made.
 func (s *laid) short() {
 	s.T.Helper()

@@ -27,7 +27,7 @@ func (s *scene) laws(at string, recover ...string) {
 }
 
 // led sees that the verb led where it would have led undisturbed, and that all can
-// be taken away.
+// be removed.
 func (s *scene) led(at string) {
 	s.T.Helper()
 	if now := s.settled(); now != s.want {
@@ -74,7 +74,7 @@ func (s *scene) over(at string) {
 	s.foreign(at + ": in the end")
 }
 
-// finish takes away what the verb made, and tells what is then.
+// finish removes what the verb made, and returns what is on the sled then.
 func (s *scene) finish(at string) string {
 	s.T.Helper()
 	for _, line := range s.ends {

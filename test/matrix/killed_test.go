@@ -214,7 +214,7 @@ func copied(t *testing.T, dir string) string {
 	return other
 }
 
-// process is a command line of sledctl's as a process, in a shell of the sled's.
+// process is a sledctl command line as a process, in a shell of the sled.
 func (s *scene) process(line string) *exec.Cmd {
 	s.T.Helper()
 	dir := s.World().Dir()

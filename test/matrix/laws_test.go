@@ -220,7 +220,7 @@ func foreigners(s *sledtest.Operator, brand string) {
 	s.WriteFile("/zones/db1/root/data", "precious")
 }
 
-// foreignThings tells of what is not sledctl's.
+// foreignThings returns what is foreign on the sled.
 func foreignThings(s *sledtest.Operator) string {
 	s.T.Helper()
 	var seen sim.Snapshot

@@ -37,10 +37,10 @@ type row struct {
 	early   func(*scene)           // what comes before all
 	prepare func(*scene)           // what else leads there, after ready
 	line    string                 // the verb
-	ends    []string               // what takes all away again, before a reap; nil: instance delete web1
+	ends    []string               // what removes everything again, before a reap; nil: instance delete web1
 	stays   bool                   // what the verb does is to outlive that
 	restart []string               // what prepares the sled again after a reboot; nil: bootstrap
-	adds    bool                   // takes nothing away: what was there before need not be told to be left
+	adds    bool                   // removes nothing: what was there before need not be reported as left
 	mortal  bool                   // what the verb is about does not outlive a reboot
 	alters  bool                   // sets and mounts what is there
 	noBoot  bool                   // a boot would change what it is about
@@ -93,7 +93,7 @@ func rows() []row {
 		{name: "reap all", fits: func(r lattice.Row) bool { return unprotected(r) && !fromImages(r) }, ready: []string{sledtest.Web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
 		{name: "reap a plan", fits: oneBase, prepare: (*scene).scatterAndPlan, line: "reap --plan PLAN"},
 		{name: "heal", m2: 2, restart: []string{"bootstrap --degraded"}, prepare: func(s *scene) { s.RemoveLedger(1) }, line: "ledger heal --degraded", ends: []string{}, stays: true},
-		// Once it is done, the disk is not blank any more.
+		// Afterwards the disk is no longer blank.
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
 		{name: "rekey", config: secretTuned(), prepare: func(s *scene) { s.Secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
 		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true},
@@ -172,7 +172,7 @@ func (m *tally) add(mode string, run, all int) {
 	m.all[mode] += all
 }
 
-// print tells what was run, on one line that says what it came to.
+// print reports what was run, and its result on one line.
 func (m *tally) print(t *testing.T) {
 	run, all := 0, 0
 	for _, mode := range modes() {
@@ -320,10 +320,10 @@ func (s *scene) elsewhere() {
 	}
 }
 
-// scatter makes a zone, a configuration and a VNIC that only reap takes away.
+// scatter makes a zone, a configuration and a VNIC that only reap removes.
 func (s *scene) scatter() {
 	pool := s.Value("base list -H --columns pool")
-	zone := s.Stranger(pool, s.Value("base list -H -o name"))
+	zone := s.Unrecorded(pool, s.Value("base list -H -o name"))
 	s.Command("zoneadm -z " + zone + " halt")
 	const lone = "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000009"
 	home := "/pool/ext/" + strings.TrimPrefix(pool, "oxp_") + "/crypt/zone/" + lone
@@ -332,7 +332,7 @@ func (s *scene) scatter() {
 	time.Sleep(time.Second) // of the bubble: the hold ends
 }
 
-// scatterAndPlan also has a plan made that takes them away.
+// scatterAndPlan also makes a plan that removes them.
 func (s *scene) scatterAndPlan() {
 	s.scatter()
 	s.plan = fmt.Sprint(s.files, "/plan", s.m2, ".json")

@@ -68,7 +68,7 @@ func killed(how host.CrashMode) func(*scene, int) int {
 	}
 }
 
-// kill runs the verb until it is killed, and tells where that was.
+// kill runs the verb until it is killed, and returns where that was.
 func (s *scene) kill(n int, how host.CrashMode) (at string, exit int) {
 	s.T.Helper()
 	witness := s.witness(s.Host())
@@ -166,7 +166,7 @@ func hung(s *scene, n int) int {
 }
 
 // copyMissing is an M.2 disk that goes, with its copy of the ledger. Whether it
-// comes back before the same is run again, or the sled goes on without it first:
+// comes back before the same is run again, or the sled continues in its absence first:
 // all is as if it had been there.
 func copyMissing(s *scene, n int) int {
 	at := fmt.Sprintf("sledctl %s at a host that %s %d", s.line, sledtest.Loses, n)
@@ -178,7 +178,7 @@ func copyMissing(s *scene, n int) int {
 	s.foreign(at)
 	recover := append([]string{s.line}, s.then...)
 	if n%2 == 0 && !s.bare && !s.stays && !s.alters {
-		at += ", and goes on without it"
+		at += ", and continues in its absence"
 		if b := s.Try(s.line + " --degraded"); b.Exit != 0 && b.Exit != s.may {
 			s.T.Fatalf("%s: exit %d: %s", at, b.Exit, b.Errs)
 		}
@@ -213,7 +213,7 @@ func (s *scene) told() string {
 	return s.line + " -o json"
 }
 
-// truth sees that a verb that failed tells the truth about what is left.
+// truth sees that a verb that failed reports what is really left.
 func (s *scene) truth(at string, a sledtest.Answer, how sledtest.HowFails) {
 	s.T.Helper()
 	if s.plain {
@@ -227,14 +227,14 @@ func (s *scene) truth(at string, a sledtest.Answer, how sledtest.HowFails) {
 		if diff := cmp.Diff(sledtest.Things(s.T, s.before), sledtest.Things(s.T, s.world())); diff != "" {
 			s.T.Errorf("%s: exit 1, but (-before +after):\n%s", at, diff)
 		}
-	case a.Exit == 9 && how == sledtest.Full: // what became of it could not be written down
+	case a.Exit == 9 && how == sledtest.Full: // its outcome could not be recorded
 	case a.Exit == 7 && how == sledtest.Silent && len(told) == 0: // the deadline of a wait
 		s.undone(at, a)
 	case a.Exit == 0 && len(told) == 0: // the step has found another way
 	case a.Exit == 1 && len(told) == 0:
 		s.undone(at, a)
 	case a.Exit == 3 && strings.HasPrefix(s.line, "bootstrap") && strings.Contains(a.Errs, `"message":"storage: `):
-		// It went on with the others, and what those made is to stay.
+		// It continued with the other parts, and keeps what those made.
 	case a.Exit == 3 && len(told) == 0 && s.alters: // some are done, some are not
 	case a.Exit == 3 && (len(told) > 0 || strings.Contains(s.line, "--all")):
 		s.exactly(at, told, how == sledtest.Doubles || how == sledtest.Halves || how == sledtest.Dies)
@@ -244,7 +244,7 @@ func (s *scene) truth(at string, a sledtest.Answer, how sledtest.HowFails) {
 }
 
 // undone sees that a verb that left nothing left nothing, also in the ledger.
-// One that had to take the old away first leaves neither.
+// One that had to remove the old first leaves neither.
 func (s *scene) undone(at string, a sledtest.Answer) {
 	s.T.Helper()
 	if world := s.world(); world != s.before && world != s.first {
@@ -293,7 +293,7 @@ func (s *scene) exactly(at string, told []string, denied bool) {
 	for _, thing := range told {
 		kind, _, _ := strings.Cut(thing, " ")
 		if _, ok := all[thing]; !ok && !denied && slices.Contains([]string{"zone", "vnic", "etherstub", "dataset"}, kind) {
-			t.Errorf("%s: %s is told to be left, and is not there", at, thing)
+			t.Errorf("%s: %s is reported as left, and does not exist", at, thing)
 		}
 	}
 	for thing, within := range there {

@@ -33,7 +33,7 @@ func (s *scene) secret(at string) {
 	}
 	for _, named := range regexp.MustCompile(`"secrets":"([^"]+)"`).FindAllStringSubmatch(all, -1) {
 		if !slices.Contains(there, named[1]) && s.mounted(path.Dir(path.Dir(named[1]))) {
-			s.T.Errorf("%s: a record names %s, which is not there", at, named[1])
+			s.T.Errorf("%s: a record names %s, which does not exist", at, named[1])
 		}
 	}
 	for _, name := range s.Copies() {

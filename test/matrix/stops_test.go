@@ -20,10 +20,9 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// Ways to be stopped next to those that only a crash knows: by signals, by somebody
-// who reads no more, and by whoever started it; at each command of the host, also
-// at those that only look, while it runs, and at each change of a zone's or a
-// service's state.
+// Further ways to be stopped: by signals, by a reader that stops reading, and by the
+// end of the parent process; at each command of the host, also at those that only
+// look, while it runs, and at each change of a zone's or a service's state.
 
 // The points at which a verb is stopped.
 const (
@@ -95,14 +94,14 @@ func signals(all ...os.Signal) func(*victim) {
 	}
 }
 
-// insist sends one, and another when nothing has come of it.
+// insist sends one, and another if the first had no effect.
 func (v *victim) insist() {
 	signals(syscall.SIGTERM)(v)
 	time.Sleep(2 * time.Second)
 	signals(syscall.SIGINT)(v)
 }
 
-// orphan is the end of the session: nobody reads any more, and a hangup.
+// orphan is the end of the session: no process reads the output, and a hangup.
 func (v *victim) orphan() {
 	v.out.close(syscall.EIO)
 	v.err.close(syscall.EIO)
@@ -164,8 +163,8 @@ func turned(do func(*victim)) func(*scene, int) int {
 	}
 }
 
-// turnsOf tells of each change of the state of a zone or a service, until stopped.
-// Those that are one for whoever looks are told as one.
+// turnsOf reports each change of the state of a zone or a service, until stopped.
+// Changes that look like one to an observer are reported as one.
 func turnsOf(s *sledtest.Operator, tell func(n int, is string)) (stop func()) {
 	ctx, cancel := context.WithCancel(s.T.Context())
 	var watching sync.WaitGroup

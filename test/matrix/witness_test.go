@@ -29,7 +29,7 @@ func (s *scene) witness(h host.Host) *witnessing {
 	return w
 }
 
-// Files tells what of the ledger was flushed.
+// Files remembers how much of the ledger was flushed.
 func (w *witnessing) Files() host.Files { return w.files }
 
 // law fails the test if a command changed the host that nothing had announced.

@@ -62,7 +62,7 @@ func misleadAgent(t *testing.T, peer peers.Peer, w peers.Way) {
 		t.Error(err)
 	}
 	h.Cure()
-	time.Sleep(10 * time.Minute) // what was refused is told again by the next sweep
+	time.Sleep(10 * time.Minute) // the next sweep repeats what was refused
 	if state, _ := a.State(id); state != "running" {
 		t.Errorf("when the peer is well again, the agent says that web1 is %s", state)
 	}

@@ -228,7 +228,7 @@ func watchScreen(ctx context.Context, l *sledtest.Lobby) {
 }
 
 // names says whether the operator was told who misbehaved.
-// Who follows a machine that has told its state cannot tell a hanging Propolis from
+// A client that follows a VM whose state it has read cannot tell a hanging Propolis from
 // a machine that stays as it is.
 func (v asked) names(a sledtest.Answer, from int) bool {
 	quiet := from > 0 && (strings.Contains(v.line, "watch") || strings.Contains(v.line, "wait")) && v.peer == peers.Propolis

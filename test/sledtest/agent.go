@@ -257,7 +257,7 @@ const PlaneAddress = "10.99.0.1:12221"
 
 const LatestAPI = "48.0.0"
 
-// Want asks for a state, and gives what the answer says of it.
+// Want asks for a state, and returns the state in the answer.
 func (r *Agent) Want(id, state string) (status int, now string) {
 	r.T.Helper()
 	status, body := r.Send("PUT", "/vmms/"+id+"/state", LatestAPI, fmt.Sprintf(`{"state":{"type":%q}}`, state))

@@ -21,9 +21,9 @@ func (s *Operator) Arm(f world.Fault) {
 	}
 }
 
-// Stranger makes a running zone that is marked as sledctl's own, and of which
+// Unrecorded makes a running zone that is marked as sledctl's own, and of which
 // the ledger knows nothing.
-func (s *Operator) Stranger(pool, base string) (zone string) {
+func (s *Operator) Unrecorded(pool, base string) (zone string) {
 	s.T.Helper()
 	const id = "7f9619ff-8b86-4011-b42d-00c04fc964ff"
 	zone = "propolis_instance_" + id

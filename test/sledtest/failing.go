@@ -23,7 +23,7 @@ const (
 	Dies    HowFails = "kills the command"           // halfway, where it is more than one change
 	Hangs   HowFails = "hangs in the command"        // and goes on when go is closed
 	Full    HowFails = "has no room for the change of a file"
-	Silent  HowFails = "cannot be dialled from the call" // no connection comes to be any more
+	Silent  HowFails = "cannot be dialled from the call" // from then on no connection is made
 	Loses   HowFails = "has lost a disk from the change" // see lose
 )
 

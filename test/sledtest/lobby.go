@@ -23,7 +23,7 @@ func (l *Lobby) listen(context.Context, agent.Address) (net.Listener, error) {
 	return d, nil
 }
 
-// Dial comes to whoever listens now.
+// Dial connects to the agent that listens now.
 func (l *Lobby) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	l.mu.Lock()
 	d := l.open

@@ -118,7 +118,7 @@ func (s *Operator) LedgerNames() (names []string) {
 	return names
 }
 
-// RemoveSled takes a sled away, whose processes may write meanwhile.
+// RemoveSled removes the directory of a sled whose processes may still write.
 func RemoveSled(t *testing.T, dir string) {
 	for try := 0; os.RemoveAll(dir) != nil; try++ {
 		if try == 1000 {

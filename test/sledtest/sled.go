@@ -3,7 +3,7 @@
 //
 // An Operator runs them in the test's own process, Programs as processes: the test
 // binary is sledctl, too, if TestMain of its package is Main. Failing, Stopping and
-// a Lobby put what goes wrong between sledctl and the sled.
+// a Lobby put faults between sledctl and the sled.
 package sledtest
 
 import (
@@ -32,7 +32,7 @@ type Operator struct {
 	T testing.TB
 	// Draws gives the ids of a run; nil: random ones.
 	Draws func() string
-	// OnEvent hears what becomes of each action; nil: nobody.
+	// OnEvent is called with the result of each action; nil: it is dropped.
 	OnEvent func(plan.Event)
 	// Lobby is where its agents answer; nil: on sockets of this machine.
 	Lobby *Lobby
