@@ -237,7 +237,7 @@ func TestAFaultKillsTheScriptThatCalled(t *testing.T) {
 				t.Errorf("exit %d, printed %q", exit, out)
 			}
 			want := strconv.FormatBool(done)
-			s.await(t, want, func() string { return strconv.FormatBool(s.try(t, "", "zfs", "list", "rpool/x").Exit == 0) })
+			s.await(t, want, func() string { return strconv.FormatBool(s.try(t, "", "zfs", "list", "-H", "rpool/x").Exit == 0) })
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestACommandCanBeKilledHalfWay(t *testing.T) {
 	if got := s.run("zfs create rpool/a", ""); got.Exit != 137 {
 		t.Errorf("exit %d, %s", got.Exit, got.Stderr)
 	}
-	s.must("zfs list rpool/a")
+	s.must("zfs list -H rpool/a")
 }
 
 // A boot that fails once the zone is ready takes it down again (zone_bootup and

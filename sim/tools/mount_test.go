@@ -18,12 +18,9 @@ func TestMountOfLegacyFileSystems(t *testing.T) {
 		}
 	}
 	run("zfs create -o mountpoint=legacy -o zoned=on rpool/old", cli.Reply{})
-	run("zfs create rpool/new", cli.Reply{})
 	run("mount -F zfs rpool/old /tmp", cli.Reply{})
 	run("mount -F zfs rpool/old /tmp", cli.Reply{Stderr: "mount failed: Device busy\n", Exit: 1})
 	run("mount -F zfs rpool/old /none", cli.Reply{Stderr: "mount failed: No such file or directory\n", Exit: 1})
-	run("mount -F zfs rpool/new /tmp", cli.Reply{Exit: 1, Stderr: "filesystem 'rpool/new' cannot be mounted using 'mount -F zfs'\n" +
-		"Use 'zfs set mountpoint=/tmp' instead.\nIf you must use 'mount -F zfs' or /etc/vfstab, use 'zfs set mountpoint=legacy'.\nSee zfs(8) for more information.\n"})
 	run("umount /tmp", cli.Reply{})
 	run("umount /tmp", cli.Reply{Stderr: "umount: warning: /tmp not in mnttab\numount: /tmp not mounted\n", Exit: 1})
 }

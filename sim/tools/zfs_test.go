@@ -85,21 +85,153 @@ func session(t *testing.T, tx *world.Tx, transcript string) {
 	check()
 }
 
+// What no driver, script or page uses of zfs, zpool and fstyp is refused, whatever
+// its mistake is.
+func TestWhatIsNotSimulatedOfStorageIsRefused(t *testing.T) {
+	tx := zfsTx(t)
+	session(t, tx, "$ zfs create tank/a\n$ zfs create tank/a/b\n$ zfs snapshot tank/a@s\n$ zfs create -sV 1M tank/v\n")
+	for line := range strings.SplitSeq(`zfs
+zfs wait tank
+zfs send tank@s
+zfs create -p -o compression=lz4 tank/a
+zfs create -p -o mountpoint=/y tank/x/y
+zfs create -o quota tank/b
+zfs create -o quota=1G -o quota=2G tank/b
+zfs create -o recordsize=3 tank/b
+zfs create
+zfs create tank/b tank/c
+zfs create -z tank/b
+zfs create -s tank/b
+zfs create -nvp -o quota=1G tank/q/r
+zfs create -s -b 4096 -V 10000 tank/w
+zfs create -V lots tank/x
+zfs create -V
+zfs create -V 1M nope/x
+zfs list -r tank
+zfs list -H -o name -t snapshot -r -d 1 tank/b
+zfs list -H -o name -d 1 -t filesystem,volume tank
+zfs list -H -o name -S name -d 1 tank
+zfs list -Hp -o name,used -s used -d 1 tank
+zfs list -o name,compress,readonly tank/a
+zfs list -H -t snapshot tank/a
+zfs list -r -t snapshot tank/a
+zfs list -o bogus
+zfs list -t bogus
+zfs list -d x tank
+zfs list -j
+zfs list -o
+zfs get quota,mountpoint tank/a tank/a/b
+zfs get -Hpo value mountpoint /nowhere
+zfs get bogus tank/a
+zfs get
+zfs get -o
+zfs get -o name,size quota tank
+zfs get -s here quota tank
+zfs set casesensitivity=mixed tank/a
+zfs set a:b=1 a:b=2 tank/a
+zfs set
+zfs set quota=1G
+zfs set tank/a
+zfs set quota=1G tank/a atime=off
+zfs set -r quota=1G tank/a
+zfs inherit quota tank/a
+zfs inherit used tank/a
+zfs inherit bogus tank/a
+zfs snapshot tank/a
+zfs clone -p tank/a@s tank/c
+zfs clone tank/a tank/d
+zfs clone tank/a@s rpool/d
+zfs clone tank/a@s
+zfs destroy -nvR tank/a
+zfs destroy -np tank/a/b@s
+zfs destroy -v tank/a/b@s
+zfs destroy -R tank/a
+zfs destroy
+zfs promote tank/c
+zfs rename tank/c tank/d
+zfs mount a b
+zfs mount -O tank/n
+zfs unmount -f tank/n
+zfs unmount
+zfs mount
+zfs load-key
+zpool list tank
+zpool list -o bogus
+zpool get failmode tank
+zpool set failmode=maybe tank
+zpool set size=1 tank
+zpool create tank c12t0d0
+zpool create c3 c12t0d0
+zpool create new
+zpool create -o bogus=1 new c12t0d0
+zpool frobnicate
+zfs list -t all -r tank
+zfs get all tank
+zfs get -H all tank
+zfs get -H avail tank
+zfs get -H written@s tank
+zfs list -Ho space
+zfs mount -l tank/a
+zfs unmount -a
+zfs unmount /tank/a
+zfs load-key -a
+zfs change-key -i tank/a
+zfs destroy -d tank/a@s
+zfs destroy tank/a@s%t
+zfs destroy tank/a@s,t
+zpool
+zpool list
+zpool list -HT d
+zpool status -v
+zpool status -x rpool
+zpool create -n new c12t0d0
+zpool create -f new c12t0d0
+zpool create new mirror c12t0d0 c11t0d0
+zpool create new /dev/rdsk/c12t0d0s0
+zpool create new /var/tmp
+zpool create -m here new c12t0d0
+zpool set comment=x tank
+zpool destroy -f tank
+zpool export -f tank
+zpool import -a
+zpool import -o readonly=on tank
+zfs create -o reservation=20M tank/mine
+zfs create -o refquota=20M tank/mine
+zpool import -N new
+zpool import new other
+zpool clear
+zpool clear tank c11t0d0
+zpool labelclear c11t0d0s0
+zpool labelclear /dev/dsk/c11t0d0s0
+zpool labelclear /dev/dsk/c12t0d0s0
+fstyp
+fstyp -v /dev/dsk/c11t0d0s0
+mount -F zfs tank/a /tmp`, "\n") {
+		got := zfsLine(tx, line)
+		if got.Exit != cli.ExitNotSimulated || !strings.HasPrefix(got.Stderr, "not simulated: ") || got.Stdout != "" {
+			t.Errorf("%s: exit %d, %s%s", line, got.Exit, got.Stdout, got.Stderr)
+		}
+	}
+	for _, zone := range []cli.Reply{
+		cli.Refusing(storage.Zfs)(tx, cli.Call{Tool: "zfs", Args: strings.Fields("list -H"), Zone: "z"}),
+		cli.Refusing(storage.Zpool)(tx, cli.Call{Tool: "zpool", Args: strings.Fields("list -H"), Zone: "z"}),
+		cli.Refusing(storage.Fstyp)(tx, cli.Call{Tool: "fstyp", Args: []string{"/dev/dsk/c11t0d0s0"}, Zone: "z"}),
+	} {
+		if zone.Exit != cli.ExitNotSimulated {
+			t.Errorf("in a zone: %+v", zone)
+		}
+	}
+}
+
 func TestZfsCreate(t *testing.T) {
 	// zfs_do_create in usr/src/cmd/zfs/zfs_main.c; zfs(8).
 	session(t, zfsTx(t), `$ zfs create tank/a
 $ zfs create tank/a
 ! cannot create 'tank/a': dataset already exists
 = 1
-$ zfs create -p -o compression=lz4 tank/a
-$ zfs get -Ho value compression tank/a
-off
 $ zfs create tank/x/y
 ! cannot create 'tank/x/y': parent does not exist
 = 1
-$ zfs create -p -o mountpoint=/y tank/x/y
-! not simulated: zfs create -p
-= 70
 $ zfs create nope/x
 ! cannot create 'nope/x': no such pool 'nope'
 = 1
@@ -109,38 +241,6 @@ $ zfs create -o mountpoint=/usr tank/u
 = 1
 $ zfs list -H -o name,mounted tank/u
 tank/u→no
-$ zfs create -o quota tank/b
-! missing '=' for property=value argument
-= 1
-$ zfs create -o quota=1G -o quota=2G tank/b
-! property 'quota' specified multiple times
-= 1
-$ zfs create -o recordsize=3 tank/b
-! cannot create 'tank/b': 'recordsize' must be power of 2 from 512B to 1M
-= 1
-$ zfs create
-! missing filesystem argument
-! usage
-= 2
-$ zfs create tank/b tank/c
-! too many arguments
-! usage
-= 2
-$ zfs create -z tank/b
-! invalid option 'z'
-! usage
-= 2
-$ zfs create -s tank/b
-! '-s' and '-b' can only be used when creating a volume
-! usage
-= 2
-$ zfs create -nvp -o quota=1G tank/q/r
-would create ancestors of tank/q/r
-would create tank/q/r
-	quota=1G
-$ zfs list -H -o name tank/q
-! cannot open 'tank/q': dataset does not exist
-= 1
 `)
 }
 
@@ -154,23 +254,8 @@ volsize→1073741824→local
 volblocksize→8192→default
 refreservation→1109393408→local
 mountpoint→-→-
-$ zfs create -s -b 4096 -V 10000 tank/w
-$ zfs get -Hpo value volsize,volblocksize,refreservation tank/w
-12288
-4096
-0
-$ zfs create -V lots tank/x
-! bad volume size 'lots': bad numeric value 'lots'
-= 1
-$ zfs create -V
-! missing size argument
-! usage
-= 2
 $ zfs create -V 1P tank/x
 ! cannot create 'tank/x': out of space
-= 1
-$ zfs create -V 1M nope/x
-! cannot open 'nope': no such pool
 = 1
 $ zfs create -V 1G tank/v
 ! cannot create 'tank/v': dataset already exists
@@ -188,38 +273,13 @@ $ zfs create -sV 1M tank/v
 $ zfs snapshot tank/b@2
 $ zfs snapshot tank/b@1
 $ zfs snapshot tank/b/c@1
-$ zfs list -r tank
-NAME       USED  AVAIL  REFER  MOUNTPOINT
-tank       440K  2.82T    96K  /tank
-tank/a      96K  2.82T    96K  legacy
-tank/b     192K  2.82T    96K  /tank/b
-tank/b/c    96K  2.82T    96K  /tank/b/c
-tank/v      56K  2.82T    56K  -
 $ zfs list -H -o name,type -t all -r tank/b
 tank/b→filesystem
 tank/b@2→snapshot
 tank/b@1→snapshot
 tank/b/c→filesystem
 tank/b/c@1→snapshot
-$ zfs list -H -o name -t snapshot -r -d 1 tank/b
-tank/b@2
-tank/b@1
-$ zfs list -H -o name -d 1 -t filesystem,volume tank
-tank
-tank/a
-tank/b
-tank/v
-$ zfs list -H -o name -S name -d 1 tank
-tank/v
-tank/b
-tank/a
-tank
-$ zfs list -Hp -o name,used -s used -d 1 tank
-tank/v→57344
-tank/a→98304
-tank/b→196608
-tank→450560
-$ zfs list -H -o name tank/b@1 /tank/b/c
+$ zfs list -H -o name tank/b@1 tank/b/c
 tank/b@1
 tank/b/c
 $ zfs list -H -o name tank/b tank/none tank/a tank/b
@@ -227,37 +287,9 @@ $ zfs list -H -o name tank/b tank/none tank/a tank/b
 tank/a
 tank/b
 = 1
-$ zfs list -o name,compress,readonly tank/a
-NAME    COMPRESS  RDONLY
-tank/a       off     off
 $ zfs list -H -o name,org.x:y tank/a
 tank/a→-
-$ zfs list -H -t snapshot tank/a
-! cannot open 'tank/a': missing '@' delimiter in snapshot name
-= 1
 $ zfs list -Hr -t snapshot tank/a
-$ zfs list -r -t snapshot tank/a
-no datasets available
-$ zfs list -o bogus
-! bad property list: invalid property 'bogus'
-! usage
-= 2
-$ zfs list -t bogus
-! invalid type 'bogus'
-! usage
-= 2
-$ zfs list -d x tank
-! x is not an integer
-! usage
-= 2
-$ zfs list -j
-! invalid option 'j'
-! usage
-= 2
-$ zfs list -o
-! invalid option 'o'
-! usage
-= 2
 `)
 }
 
@@ -305,64 +337,18 @@ tank/a/b@s→mountpoint→-→-
 tank/a/b@s→mounted→-→-
 tank/a/b@s→sledctl:instance→i 1→inherited from tank/a
 tank/a/b@s→org.x:y→-→-
-$ zfs get -H quota,avail tank/a
+$ zfs get -H quota,available tank/a
 tank/a→quota→10G→local
 tank/a→available→10.0G→-
-$ zfs get quota,mountpoint tank/a tank/a/b
-NAME      PROPERTY    VALUE       SOURCE
-tank/a    quota       10G         local
-tank/a    mountpoint  /tank/a     default
-tank/a/b  quota       none        default
-tank/a/b  mountpoint  /tank/a/b   default
 $ zfs get -H -s local,inherited quota,compression,sledctl:instance tank/a/b
 tank/a/b→sledctl:instance→i 1→inherited from tank/a
 $ zfs get -Ho value name /tank/a/b
 tank/a/b
 $ zfs get -H -t volume -r name tank/a
-$ zfs get -Hpo value mountpoint /nowhere
-! /nowhere: No such file or directory
-= 1
-$ zfs get bogus tank/a
-! bad property list: invalid property 'bogus'
-! usage
-= 2
-$ zfs get quota tank/none
+$ zfs get -H quota tank/none
 ! cannot open 'tank/none': dataset does not exist
 = 1
-$ zfs get
-! missing property argument
-! usage
-= 2
-$ zfs get -o
-! missing argument for 'o' option
-! usage
-= 2
-$ zfs get -o name,size quota tank
-! invalid column name 'size'
-! usage
-= 2
-$ zfs get -s here quota tank
-! invalid source 'here'
-! usage
-= 2
 `)
-}
-
-func TestZfsGetAllIsInTheGatesOrder(t *testing.T) {
-	// The order of zfs_prop_t (usr/src/uts/common/sys/fs/zfs.h); properties
-	// without a value are left out.
-	tx := zfsTx(t)
-	session(t, tx, "$ zfs create -o org.x:y=1 tank/a\n")
-	var names []string
-	for line := range strings.Lines(zfsLine(tx, "zfs get -H -o property all tank/a").Stdout) {
-		names = append(names, strings.TrimSpace(line))
-	}
-	if got := strings.Join(names[:12], " "); got != "type used available referenced mounted quota reservation recordsize mountpoint sharenfs checksum compression" {
-		t.Errorf("begins with %s", got)
-	}
-	if last := names[len(names)-1]; last != "org.x:y" {
-		t.Errorf("ends with %s", last)
-	}
 }
 
 func TestZfsSetAndInherit(t *testing.T) {
@@ -382,56 +368,18 @@ inherited from tank/a
 $ zfs set used=1 tank/a
 ! cannot set property for 'tank/a': 'used' is readonly
 = 1
-$ zfs set casesensitivity=mixed tank/a
-! not simulated: the property casesensitivity of ZFS
-= 1
 $ zfs set bogus=1 tank/a
 ! cannot set property for 'tank/a': invalid property 'bogus'
 = 1
 $ zfs set quota=10K tank/a
 ! cannot set property for 'tank/a': size is less than current used or reserved space
 = 1
-$ zfs set a:b=1 a:b=2 tank/a
-! property 'a:b' specified multiple times
-= 255
-$ zfs set
-! missing arguments
-! usage
-= 2
-$ zfs set quota=1G
-! missing dataset name(s)
-! usage
-= 2
-$ zfs set tank/a
-! missing property=value argument(s)
-! usage
-= 2
-$ zfs set quota=1G tank/a atime=off
-! invalid argument order
-! usage
-= 2
-$ zfs set -r quota=1G tank/a
-! invalid option 'r'
-! usage
-= 2
 $ zfs inherit compression tank/a
-$ zfs inherit -r org.x:y tank/a
+$ zfs inherit org.x:y tank/a
 $ zfs inherit org.x:never tank/a
 $ zfs get -Ho value,source compression,org.x:y tank/a
 off→default
 -→-
-$ zfs inherit quota tank/a
-! 'quota' property cannot be inherited
-! use 'zfs set quota=none' to clear
-! use 'zfs inherit -S quota' to revert to received value
-= 1
-$ zfs inherit used tank/a
-! used property is read-only
-= 1
-$ zfs inherit bogus tank/a
-! invalid property 'bogus'
-! usage
-= 2
 `)
 }
 
@@ -450,9 +398,6 @@ $ zfs snapshot tank/a@t tank/a/b@s
 ! cannot create snapshot 'tank/a/b@s': dataset already exists
 ! no snapshots were created
 = 1
-$ zfs snapshot tank/a
-! usage
-= 2
 $ zfs snapshot tank/none@s
 ! cannot open 'tank/none': dataset does not exist
 ! usage
@@ -465,20 +410,9 @@ yes→-
 $ zfs clone tank/a@s tank/c
 ! cannot create 'tank/c': dataset already exists
 = 1
-$ zfs clone -p tank/a@s tank/c
 $ zfs clone tank/a@none tank/d
 ! cannot open 'tank/a@none': dataset does not exist
 = 1
-$ zfs clone tank/a tank/d
-! cannot open 'tank/a': missing '@' delimiter in snapshot name
-= 1
-$ zfs clone tank/a@s rpool/d
-! cannot create 'rpool/d': source and target pools differ
-= 1
-$ zfs clone tank/a@s
-! missing target dataset argument
-! usage
-= 2
 $ zfs destroy tank/a
 ! cannot destroy 'tank/a': filesystem has children
 ! use '-r' to destroy the following datasets:
@@ -496,25 +430,6 @@ $ zfs destroy tank/a@s
 ! use '-R' to destroy the following datasets:
 ! tank/c
 = 1
-$ zfs destroy -nvR tank/a
-would destroy tank/a/b@s
-would destroy tank/a/b
-would destroy tank/c
-would destroy tank/a@s
-would destroy tank/a
-$ zfs destroy -np tank/a/b@s
-destroy→tank/a/b@s
-reclaim→0
-$ zfs promote tank/c
-! not simulated: zfs: promote
-= 70
-$ zfs rename tank/c tank/d
-! not simulated: zfs: rename
-= 70
-$ zfs destroy -v tank/a/b@s
-will destroy tank/a/b@s
-will reclaim 0B
-$ zfs destroy -R tank/a
 $ zfs destroy tank@s
 ! could not find any snapshots to destroy; check snapshot names.
 = 1
@@ -523,10 +438,8 @@ $ zfs destroy tank
 ! use 'zfs destroy -r tank' to destroy all datasets in the pool
 ! use 'zpool destroy tank' to destroy the pool itself
 = 1
-$ zfs destroy
-! missing dataset argument
-! usage
-= 2
+$ zfs destroy tank/c
+$ zfs destroy -r tank/a
 $ zfs list -H -o name -r tank
 tank
 `)
@@ -537,11 +450,6 @@ func TestZfsMountAndUnmount(t *testing.T) {
 	session(t, zfsTx(t), `$ zfs create tank/a
 $ zfs create -o canmount=noauto tank/n
 $ zfs create -o mountpoint=legacy tank/l
-$ zfs mount
-rpool/ROOT/omnios-r151056       /
-rpool                           /rpool
-tank                            /tank
-tank/a                          /tank/a
 $ zfs mount tank/a
 ! cannot mount 'tank/a': filesystem already mounted
 = 1
@@ -549,9 +457,6 @@ $ zfs mount tank/l
 ! cannot mount 'tank/l': legacy mountpoint
 ! use mount(8) to mount this filesystem
 = 1
-$ zfs unmount /tank/a
-! not simulated: zfs unmount DIRECTORY
-= 70
 $ zfs unmount tank/a
 $ zfs unmount tank/a
 ! cannot unmount 'tank/a': not currently mounted
@@ -560,21 +465,6 @@ $ zfs mount -a
 $ zfs get -Ho value mounted tank/a tank/n
 yes
 no
-$ zfs mount -O tank/n
-$ zfs unmount -f tank/n
-$ zfs mount
-rpool/ROOT/omnios-r151056       /
-rpool                           /rpool
-tank                            /tank
-tank/a                          /tank/a
-$ zfs mount a b
-! too many arguments
-! usage
-= 2
-$ zfs unmount
-! missing filesystem argument
-! usage
-= 2
 `)
 }
 
@@ -607,56 +497,12 @@ $ zfs mount tank/e
 $ zfs load-key -L file:///etc/release tank/e
 ! Key load error: Raw key too short (expected 32).
 = 255
-$ zfs load-key
-! Missing dataset argument or -a option
-! usage
-= 2
 $ zfs change-key tank
 ! Key change error: Dataset not encrypted.
 = 255
 `)
-	load := cli.Call{Tool: "zfs", Args: []string{"mount", "-l", "tank/e"}, Stdin: []byte(key), Zone: world.GlobalZone}
-	if r := storage.Zfs(tx, load); r.Exit == 0 {
-		t.Error("zfs mount -l read a key from nowhere")
-	}
-	load.Args = []string{"load-key", "-a"}
-	if diff := cmp.Diff(cli.Reply{Stdout: "1 / 1 key(s) successfully loaded\n"}, storage.Zfs(tx, load)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestZfsRefusesWhatItDoesNotKnow(t *testing.T) {
-	session(t, zfsTx(t), `$ zfs
-! missing command
-! usage
-= 2
-$ zfs wait tank
-! unrecognized command 'wait'
-! usage
-= 2
-$ zfs version
-! unrecognized command 'version'
-! usage
-= 2
-$ zfs send tank@s
-! not simulated: zfs: send
-= 70
-`)
-}
-
-func TestAZoneSeesOnlyWhatItWasGiven(t *testing.T) {
-	// zone_dataset_visible in usr/src/uts/common/os/zone.c.
-	tx := zfsTx(t)
-	session(t, tx, "$ zfs create -o mountpoint=/given -o zoned=on tank/given\n$ zfs create tank/other\n")
-	tx.State.Zones = []*world.Zone{{Name: "z", Kernel: &world.Kernel{State: "running", Config: world.Config{Resources: []world.Resource{
-		{Type: "dataset", Properties: []world.Property{{Name: "name", Values: []string{"tank/given"}}}},
-	}}}}}
-	r := storage.Zfs(tx, cli.Call{Tool: "zfs", Args: strings.Fields("list -H -o name"), Zone: "z"})
-	if diff := cmp.Diff(cli.Reply{Stdout: "tank\ntank/given\n"}, r); diff != "" {
-		t.Error(diff)
-	}
-	r = storage.Zfs(tx, cli.Call{Tool: "zfs", Args: strings.Fields("list -H tank/other"), Zone: "z"})
-	if diff := cmp.Diff(cli.Reply{Stderr: "cannot open 'tank/other': dataset does not exist\n", Exit: 1}, r); diff != "" {
+	load := cli.Call{Tool: "zfs", Args: []string{"load-key", "tank/e"}, Stdin: []byte(key), Zone: world.GlobalZone}
+	if diff := cmp.Diff(cli.Reply{}, storage.Zfs(tx, load)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -666,39 +512,19 @@ func TestZpool(t *testing.T) {
 	session(t, zfsTx(t), `$ zpool list -Hp -o name,size,allocated,free,health
 rpool→240057409536→294912→240057114624→ONLINE
 tank→3200631791616→98304→3200631693312→ONLINE
-$ zpool list tank
-NAME   SIZE  ALLOC   FREE  CKPOINT  EXPANDSZ   FRAG    CAP  DEDUP    HEALTH  ALTROOT
-tank  2.91T    96K  2.91T        -         -     0%     0%  1.00x    ONLINE  -
 $ zpool list -H -o name nope tank
 ! cannot open 'nope': no such pool
 tank
 = 1
-$ zpool list -o bogus
-! bad property list: invalid property 'bogus'
-! usage
-= 2
 $ zpool list -Hp -o health,failmode tank
 ONLINE→wait
 $ zpool set failmode=continue tank
 $ zpool list -H -o failmode tank
 continue
-$ zpool get failmode tank
-! not simulated: zpool: get
-= 70
-$ zpool set failmode=maybe tank
-! cannot set property for 'tank': 'failmode' must be one of 'wait | continue | panic'
-= 1
-$ zpool set size=1 tank
-! cannot set property for 'tank': 'size' is readonly
-= 1
 $ zpool set failmode=wait nope
 ! cannot open 'nope': no such pool
 = 1
 $ zfs create tank/x
-$ zpool create tank c12t0d0
-! mountpoint '/tank' exists and is not empty
-! use '-m' option to provide a different default
-= 1
 $ zpool create -m /t2 tank c12t0d0
 ! cannot create 'tank': pool already exists
 = 1
@@ -707,20 +533,8 @@ $ zpool create new c11t0d0
 ! use '-f' to override the following errors:
 ! /dev/dsk/c11t0d0s0 is part of active ZFS pool tank. Please see zpool(8).
 = 1
-$ zpool create c3 c12t0d0
-! cannot create 'c3': invalid name (which rule it breaks is not simulated)
-! pool name may have been omitted
-= 1
-$ zpool create new
-! missing vdev specification
-! usage
-= 2
-$ zpool create -o bogus=1 new c12t0d0
-! property 'bogus' is not a valid pool property
-= 1
-$ zpool create -o ashift=12 -O compression=lz4 new c12t0d0
-$ zfs get -Ho value compression,mountpoint,mounted new
-lz4
+$ zpool create -o ashift=12 new c12t0d0
+$ zfs get -Ho value mountpoint,mounted new
 /new
 yes
 $ zpool status new
@@ -737,7 +551,7 @@ errors: No known data errors
 $ zpool status -x
 all pools are healthy
 $ zpool export new
-$ zfs list new
+$ zfs list -H new
 ! cannot open 'new': dataset does not exist
 = 1
 $ zpool import
@@ -764,10 +578,6 @@ $ zpool destroy new
 $ zpool export rpool
 ! cannot unmount '/': Device busy
 = 1
-$ zpool frobnicate
-! unrecognized command 'frobnicate'
-! usage
-= 2
 `)
 }
 

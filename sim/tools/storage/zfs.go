@@ -1,10 +1,6 @@
-// Package storage holds zfs, zpool and fstyp.
 package storage
 
 import (
-	"errors"
-	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -13,176 +9,190 @@ import (
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// zfs(8): usr/src/cmd/zfs/zfs_main.c. This file has what its subcommands share;
-// they lie in zfs_*.go. What the datasets do is in package world.
+// zfs(8): usr/src/cmd/zfs/zfs_main.c. What the datasets do is in package
+// sim/world/zfs.
+
+// zfsCall is one run of zfs.
+type zfsCall struct{ session }
 
 // Zfs is the command zfs.
 func Zfs(tx *world.Tx, c cli.Call) cli.Reply {
-	z := &zfsCall{tx: tx, call: c}
-	exit := z.run()
-	return cli.Reply{Stdout: z.out.String(), Stderr: z.err.String(), Exit: exit}
-}
-
-// zfsCall is one run of the command.
-type zfsCall struct {
-	tx       *world.Tx
-	call     cli.Call
-	command  string // the subcommand, empty before it is known
-	out, err strings.Builder
-}
-
-// zfsCommands are the subcommands that are simulated.
-func (z *zfsCall) commands() map[string]func([]string) int {
-	return map[string]func([]string) int{
+	z := &zfsCall{session{tx: tx, call: c}}
+	return z.dispatch(map[string]func([]string) int{
 		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone,
 		"list": z.list, "set": z.set, "get": z.get, "inherit": z.inherit,
 		"mount": z.mount, "unmount": z.unmount,
 		"load-key": z.loadKey, "unload-key": z.unloadKey, "change-key": z.changeKey,
-	}
-}
-
-// zfsOthers are the subcommands of the real one that are not.
-const zfsOthers = " promote rename rollback bookmark program upgrade userspace groupspace projectspace project share unshare send receive allow " +
-	"unallow hold holds release diff remap "
-
-func (z *zfsCall) run() int {
-	if len(z.call.Args) == 0 {
-		return z.usage("missing command")
-	}
-	name, args := z.call.Args[0], z.call.Args[1:]
-	switch name {
-	case "-?":
-		z.printUsage(&z.out)
-		return 0
-	case "umount":
-		name = "unmount"
-	case "recv":
-		name = "receive"
-	case "snap":
-		name = "snapshot"
-	}
-	if strings.Contains(name, "=") {
-		name, args = "set", z.call.Args
-	}
-	run, ok := z.commands()[name]
-	switch {
-	case !ok && strings.Contains(zfsOthers, " "+name+" "):
-		panic(world.Unsimulated{What: name})
-	case !ok:
-		return z.usage("unrecognized command '%s'", name)
-	}
-	z.command = name
-	if z.call.Zone != world.GlobalZone && name != "list" && name != "get" {
-		// Guess: no zone of this sled is given datasets that it manages itself.
-		return z.fail("cannot %s: permission denied", name)
-	}
-	return run(args)
-}
-
-// say prints a line on standard error.
-func (z *zfsCall) say(format string, args ...any) { fmt.Fprintf(&z.err, format+"\n", args...) }
-
-// fail prints a line on standard error and is exit code 1.
-func (z *zfsCall) fail(format string, args ...any) int {
-	z.say(format, args...)
-	return 1
-}
-
-// usage prints a line and the usage message on standard error, and is exit
-// code 2. Without a format there is only the message.
-func (z *zfsCall) usage(format string, args ...any) int {
-	if format != "" {
-		z.say(format, args...)
-	}
-	z.printUsage(&z.err)
-	return 2
-}
-
-// refused prints what the world refuses, and is the exit code. Any other error
-// is one of the simulation itself.
-func (z *zfsCall) refused(err error) int {
-	if err == nil {
-		return 0
-	}
-	if r, ok := errors.AsType[*world.Refusal](err); ok {
-		z.say("%s", r.Text)
-		return r.Exit
-	}
-	return z.fail("internal error: %s", err)
-}
-
-// options splits the arguments of a subcommand. Bad is set, and the message and
-// usage are printed, if they are faulty. Missing is what a missing value is
-// called: "" where getopt(3C) is told to call it an invalid option.
-func (z *zfsCall) options(args []string, spec, missing string) (options []cli.Option, operands []string, bad bool) {
-	options, operands = cli.Getopt(args, spec, nil)
-	if len(options) == 0 {
-		return options, operands, false
-	}
-	switch last := options[len(options)-1]; {
-	case last.Letter == ':' && missing != "":
-		z.usage("%s", strings.ReplaceAll(missing, "%s", last.Bad))
-		return nil, nil, true
-	case last.Letter == ':' || last.Letter == '?':
-		z.usage("invalid option '%s'", last.Bad)
-		return nil, nil, true
-	}
-	return options, operands, false
-}
-
-// missingArgument is what most subcommands say of an option without its value.
-const missingArgument = "missing argument for '%s' option"
-
-// setting adds a "property=value" to props. It is not ok, and says so, if it is
-// none or the second of its name (parseprop).
-func (z *zfsCall) setting(props map[string]string, word string) bool {
-	name, value, ok := strings.Cut(word, "=")
-	if !ok {
-		z.say("missing '=' for property=value argument")
-		return false
-	}
-	if _, twice := props[name]; twice {
-		z.say("property '%s' specified multiple times", name)
-		return false
-	}
-	props[name] = value
-	return true
-}
-
-// visible says whether the zone in which the command runs can see a dataset:
-// what was given to it, with all above and below (zone_dataset_visible in
-// usr/src/uts/common/os/zone.c).
-func (z *zfsCall) visible(name string) bool {
-	if z.call.Zone == world.GlobalZone {
-		return true
-	}
-	zone := z.tx.FindZone(z.call.Zone)
-	if zone == nil || zone.Kernel == nil {
-		return false
-	}
-	return slices.ContainsFunc(zone.Kernel.Config.All("dataset"), func(r *world.Resource) bool {
-		given := r.Get("name")
-		return world.Below(given, strings.ReplaceAll(name, "@", "/")) || world.Below(name, given)
 	})
 }
 
-// open finds a dataset by its name, or by a path that lies on it
-// (zfs_path_to_zhandle).
-func (z *zfsCall) open(word string, types zfs.DatasetTypes, paths bool) (*world.Dataset, error) {
-	if paths && (strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./")) {
-		where := path.Join("/", word) // The working directory is "/".
-		if _, err := z.tx.Files.Stat(where); err != nil {
-			return nil, &world.Refusal{Text: word + ": No such file or directory", Exit: 1}
+// misnamed ends a command that was given a dataset which it cannot open: with the
+// usage message, here without the texts of the other subcommands.
+func (z *zfsCall) misnamed(err error, usage string) int {
+	z.refused(err)
+	z.say("usage:\n%s\n\nFor the property list, run: zfs set|get\n\nFor the delegated permission list, run: zfs allow|unallow", usage)
+	return 2
+}
+
+// create is zfs_do_create.
+func (z *zfsCall) create(args []string) int {
+	props := map[string]string{}
+	size, sparse, volume := uint64(0), false, false
+	all, operands := cli.Getopt(args, "V:so:", nil)
+	only(len(operands) == 1)
+	name := operands[0]
+	for _, o := range all {
+		switch o.Letter {
+		case 'V':
+			n, err := zfs.ParseSize(o.Value)
+			only(err == nil)
+			size, volume = n, true
+		case 's':
+			sparse = true
+		case 'o':
+			setting(props, o.Value)
+		default:
+			only(false)
 		}
-		d := zfs.DatasetOf(z.tx, where)
-		if d == nil || !z.visible(d.Name) {
-			return nil, &world.Refusal{Text: "'" + word + "': not a ZFS filesystem", Exit: 1}
+	}
+	key := zfs.KeyOptions{Stdin: z.call.Stdin}
+	var err error
+	if volume {
+		only(zfs.FindPool(z.tx, zfs.PoolName(name)) != nil && props["volblocksize"] == "")
+		size = (size + zfs.BlockBytes - 1) / zfs.BlockBytes * zfs.BlockBytes
+		err = zfs.CreateVolume(z.tx, name, size, sparse, props, key)
+	} else {
+		only(!sparse)
+		err = zfs.CreateFilesystemWith(z.tx, name, props, key)
+	}
+	if err != nil {
+		return z.refused(err)
+	}
+	return z.mountNew(name)
+}
+
+// mountNew mounts what was made (zfs_mount_and_share). A file system that could
+// not be mounted is there all the same.
+func (z *zfsCall) mountNew(name string) int {
+	if err := zfs.MountAuto(z.tx, name); err != nil {
+		z.refused(err)
+		return z.fail("filesystem successfully created, but not mounted")
+	}
+	return 0
+}
+
+// clone is zfs_do_clone.
+func (z *zfsCall) clone(args []string) int {
+	props, _, operands := settings(args, "o:", 2, 2)
+	if err := zfs.Clone(z.tx, operands[0], operands[1], props); err != nil {
+		return z.refused(err)
+	}
+	return z.mountNew(operands[1])
+}
+
+// snapshot is zfs_do_snapshot.
+func (z *zfsCall) snapshot(args []string) int {
+	props, recursive, operands := settings(args, "ro:", 1, len(args))
+	var names []string
+	for _, word := range operands {
+		head, short, ok := strings.Cut(word, "@")
+		only(ok)
+		if _, err := zfs.OpenDataset(z.tx, head, zfs.TypeFilesystem|zfs.TypeVolume); err != nil {
+			return z.misnamed(err, "\tsnapshot [-r] [-o property=value] ... <filesystem|volume>@<snap> ...")
 		}
-		return d, nil
+		names = append(names, word)
+		if recursive {
+			for _, d := range zfs.Descendants(z.tx, head) {
+				names = append(names, d.Name+"@"+short)
+			}
+		}
 	}
-	d, err := zfs.OpenDataset(z.tx, word, types)
-	if err == nil && !z.visible(word) {
-		return nil, &world.Refusal{Text: "cannot open '" + word + "': dataset does not exist", Exit: 1}
+	slices.Sort(names)
+	exit := z.refused(zfs.SnapshotAll(z.tx, slices.Compact(names), props))
+	if exit != 0 && (recursive || len(operands) > 1) {
+		z.say("no snapshots were created")
 	}
-	return d, err
+	return exit
+}
+
+// destroy is zfs_do_destroy.
+func (z *zfsCall) destroy(args []string) int {
+	given, operands := options(args, "r", 1, 1)
+	_, recursive := given['r']
+	only(!strings.ContainsAny(operands[0], "#%,"))
+	return z.refused(zfs.Destroy(z.tx, operands[0], zfs.DestroyOptions{Recursive: recursive}))
+}
+
+// set is zfs_do_set.
+func (z *zfsCall) set(args []string) int {
+	n := slices.IndexFunc(args, func(word string) bool { return !strings.Contains(word, "=") })
+	only(n > 0)
+	props := map[string]string{}
+	for _, word := range args[:n] {
+		setting(props, word)
+	}
+	_, found, exit := z.find(walk{depth: -1, types: zfs.TypeDataset}, args[n:])
+	for _, d := range found {
+		exit = max(exit, z.refused(zfs.SetProperties(z.tx, d.Name, props)))
+	}
+	return exit
+}
+
+// inherit is zfs_do_inherit.
+func (z *zfsCall) inherit(args []string) int {
+	_, operands := options(args, "", 2, len(args))
+	p := zfs.FindDatasetProperty(operands[0])
+	only(p == nil && zfs.UserProperty(operands[0]) || p != nil && p.Inheritable() && !p.ReadOnly())
+	_, found, exit := z.find(walk{depth: -1, types: zfs.TypeDataset}, operands[1:])
+	for _, d := range found {
+		exit = max(exit, z.refused(zfs.Inherit(z.tx, d.Name, operands[0])))
+	}
+	return exit
+}
+
+// mount is share_mount.
+func (z *zfsCall) mount(args []string) int {
+	given, operands := options(args, "a", 0, 1)
+	_, all := given['a']
+	only(all == (len(operands) == 0))
+	if all {
+		return z.refused(zfs.MountAll(z.tx))
+	}
+	return z.refused(zfs.MountWith(z.tx, operands[0], false))
+}
+
+// unmount is unshare_unmount.
+func (z *zfsCall) unmount(args []string) int {
+	_, operands := options(args, "", 1, 1)
+	only(!strings.HasPrefix(operands[0], "/"))
+	return z.refused(zfs.UnmountTree(z.tx, operands[0]))
+}
+
+// loadKey is load_unload_keys, which returns -1 when a key fails.
+func (z *zfsCall) loadKey(args []string) int {
+	given, operands := options(args, "L:", 1, 1)
+	return z.keyEnd(operands[0], zfs.LoadKey(z.tx, operands[0], zfs.KeyOptions{Stdin: z.call.Stdin, Location: given['L']}))
+}
+
+func (z *zfsCall) unloadKey(args []string) int {
+	_, operands := options(args, "", 1, 1)
+	return z.keyEnd(operands[0], zfs.UnloadKey(z.tx, operands[0]))
+}
+
+func (z *zfsCall) keyEnd(name string, err error) int {
+	_, closed := zfs.OpenDataset(z.tx, name, zfs.TypeFilesystem|zfs.TypeVolume)
+	if exit := z.refused(err); exit == 0 || closed != nil {
+		return exit
+	}
+	return 255
+}
+
+// changeKey is zfs_do_change_key, which returns -1 when a key fails.
+func (z *zfsCall) changeKey(args []string) int {
+	props, _, operands := settings(args, "o:", 1, 1)
+	if _, err := zfs.OpenDataset(z.tx, operands[0], zfs.TypeFilesystem|zfs.TypeVolume); err != nil {
+		return z.misnamed(err, "\tchange-key [-l] [-o keyformat=<value>]\n\t    [-o keylocation=<value>] [-o pbkdf2iters=<value>]\n"+
+			"\t    <filesystem|volume>\n\tchange-key -i [-l] <filesystem|volume>")
+	}
+	return z.keyEnd(operands[0], zfs.ChangeKey(z.tx, operands[0], props, zfs.KeyOptions{Stdin: z.call.Stdin}))
 }

@@ -1,174 +1,69 @@
 package storage
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// zfs get: zfs_do_get in zfs_main.c and zprop_print_one_property in libzfs_util.c.
+// zfs get and list, for scripts (-H): zfs_do_get, zfs_do_list in zfs_main.c and
+// zprop_print_one_property in libzfs_util.c.
 
-// field is a column of zfs get and zpool get.
-type field int
-
-const (
-	fieldName field = iota
-	fieldProperty
-	fieldValue
-	fieldReceived
-	fieldSource
-	fieldCount
-)
-
-func (f field) String() string {
-	return [fieldCount]string{"name", "property", "value", "received", "source"}[f]
-}
-
-// printer prints lines of properties.
-type printer struct {
-	out      *strings.Builder
-	fields   []field
-	sources  []string // nil: all
-	scripted bool
-	widths   [fieldCount]int
-	begun    bool
-}
-
-func newPrinter(out *strings.Builder) *printer {
-	return &printer{out: out, fields: []field{fieldName, fieldProperty, fieldValue, fieldSource}}
-}
-
+// get is zfs get.
 func (z *zfsCall) get(args []string) int {
-	options, operands, bad := z.options(args, "d:o:s:rt:Hp", missingArgument)
-	if bad {
-		return 2
-	}
 	w := walk{depth: -1, types: zfs.TypeDataset, paths: true}
-	p := newPrinter(&z.out)
-	literal, ok, fault := false, true, ""
-	for _, o := range options {
+	known := "name property value source"
+	fields, sources := strings.Fields(known), []string(nil)
+	literal, scripted := false, false
+	all, operands := cli.Getopt(args, "d:o:s:rt:Hp", nil)
+	for _, o := range all {
 		switch o.Letter {
 		case 'p':
 			literal = true
 		case 'H':
-			p.scripted = true
-		case 'r':
-			w.recursive = true
-		case 'd':
-			w.recursive = true
-			w.depth, ok = z.depth(o.Value)
-		case 't':
-			w.types, ok = z.types(o.Value, false)
+			scripted = true
 		case 'o':
-			p.fields, fault = readFields(o.Value, []field{fieldName, fieldProperty, fieldValue, fieldReceived, fieldSource})
+			fields = words(o.Value, known)
 		case 's':
-			p.sources, fault = readSources(o.Value)
-		}
-		switch {
-		case !ok:
-			return 2
-		case fault != "":
-			return z.usage("%s", fault)
+			sources = words(o.Value, "local default inherited none")
+		default:
+			w.option(o)
 		}
 	}
-	if len(operands) == 0 {
-		return z.usage("missing property argument")
-	}
-	columns, ok := z.columns(operands[0])
-	if !ok {
-		return 2
-	}
+	only(scripted && len(operands) > 0)
+	columns := properties(operands[0])
 	survey, found, exit := z.find(w, operands[1:])
-	columns = z.users(columns, found)
-	if !p.scripted {
-		p.measure(survey, found, columns, literal)
-	}
+	cells := make([]string, len(fields))
 	z.out.Grow(len(found) * len(columns) * 80) // Of ten thousand datasets it is megabytes.
 	for _, d := range found {
-		for _, c := range columns {
-			value, source, has := survey.Value(d, c.name, literal)
-			switch {
-			case !has && c.all:
-				continue
-			case !has:
+		for _, name := range columns {
+			value, source, has := survey.Value(d, name, literal)
+			if !has {
 				value, source = "-", zfs.SourceNone
 			}
-			p.line(d.Name, c.name, value, source)
+			if sources != nil && !slices.Contains(sources, sourceKind(source)) {
+				continue
+			}
+			for i, f := range fields {
+				switch f {
+				case "name":
+					cells[i] = d.Name
+				case "property":
+					cells[i] = name
+				case "value":
+					cells[i] = value
+				case "source":
+					cells[i] = source
+				}
+			}
+			z.row(cells)
 		}
 	}
 	return exit
-}
-
-// readFields reads -o of a get.
-func readFields(list string, known []field) (fields []field, fault string) {
-	for word := range strings.SplitSeq(list, ",") {
-		at := slices.IndexFunc(known, func(f field) bool { return f.String() == word })
-		switch {
-		case len(fields) == len(known):
-			return nil, "too many fields given to -o option"
-		case word == "all" && len(fields) > 0:
-			return nil, "\"all\" conflicts with specific fields given to -o option"
-		case word == "all":
-			fields = known
-		case at >= 0:
-			fields = append(fields, known[at])
-		default:
-			return nil, fmt.Sprintf("invalid column name '%s'", word)
-		}
-	}
-	return fields, ""
-}
-
-// readSources reads -s of zfs get.
-func readSources(list string) (sources []string, fault string) {
-	for word := range strings.SplitSeq(list, ",") {
-		if !slices.Contains(strings.Fields("local default inherited received temporary none"), word) {
-			return nil, fmt.Sprintf("invalid source '%s'", word)
-		}
-		sources = append(sources, word)
-	}
-	return sources, ""
-}
-
-// measure finds how wide the columns are (zprop_print_headers): what is of a
-// kind with a fixed width counts with that, whatever its value.
-func (p *printer) measure(s *zfs.Survey, all []*world.Dataset, columns []column, literal bool) {
-	name, property, value := len("NAME"), len("PROPERTY"), len("VALUE")
-	for _, d := range all {
-		name = max(name, len(d.Name))
-	}
-	for _, c := range columns {
-		property = max(property, len(c.name))
-		width, fixed := len(c.name), false
-		if c.native != nil {
-			width, fixed = c.native.Width()
-		}
-		value = max(value, width)
-		for _, d := range all {
-			if fixed {
-				break
-			}
-			if v, _, ok := s.Value(d, c.name, literal); ok {
-				value = max(value, len(v))
-			}
-		}
-	}
-	p.widths = [fieldCount]int{name, property, value, len("RECEIVED"), max(len("SOURCE"), name+len("inherited from"))}
-}
-
-// line prints a property, if its source is one of those wanted.
-func (p *printer) line(name, property, value, source string) {
-	if p.sources != nil && !slices.Contains(p.sources, sourceKind(source)) {
-		return
-	}
-	if !p.begun && !p.scripted {
-		p.row([fieldCount]string{"NAME", "PROPERTY", "VALUE", "RECEIVED", "SOURCE"})
-	}
-	p.begun = true
-	p.row([fieldCount]string{name, property, value, "-", source})
 }
 
 // sourceKind is what -s calls a source.
@@ -182,16 +77,152 @@ func sourceKind(source string) string {
 	return source
 }
 
-func (p *printer) row(cells [fieldCount]string) {
-	for i, f := range p.fields {
-		p.out.WriteString(cells[f])
-		switch {
-		case i == len(p.fields)-1:
-		case p.scripted:
-			p.out.WriteByte('\t')
+// list is zfs list. Without -t, snapshots are found below an operand only if the
+// pool's property listsnapshots is on.
+func (z *zfsCall) list(args []string) int {
+	w := walk{depth: -1, types: zfs.TypeDataset, poolDecides: true, paths: true}
+	fields, scripted := "name,used,available,referenced,mountpoint", false
+	all, operands := cli.Getopt(args, "Ho:rt:", nil)
+	for _, o := range all {
+		switch o.Letter {
+		case 'o':
+			fields = o.Value
+		case 'H':
+			scripted = true
 		default:
-			fmt.Fprintf(p.out, "%*s  ", max(0, p.widths[f]-len(cells[f])), "")
+			w.option(o)
 		}
 	}
-	p.out.WriteByte('\n')
+	columns := properties(fields)
+	survey, found, exit := z.find(w, operands)
+	only(scripted || len(found) == 0 && exit != 0)
+	cells := make([]string, len(columns))
+	for _, d := range found {
+		for i, name := range columns {
+			cells[i] = "-"
+			if value, _, ok := survey.Value(d, name, false); ok {
+				cells[i] = value
+			}
+		}
+		z.row(cells)
+	}
+	return exit
+}
+
+// words splits a list, of which each word must be known.
+func words(list, known string) []string {
+	all := strings.Split(list, ",")
+	for _, word := range all {
+		only(slices.Contains(strings.Fields(known), word))
+	}
+	return all
+}
+
+// properties reads a list of properties (zprop_get_list).
+func properties(list string) []string {
+	names := strings.Split(list, ",")
+	for i, name := range names {
+		if p := zfs.FindDatasetProperty(name); p != nil {
+			names[i] = p.Name
+		}
+		only(zfs.FindDatasetProperty(name) != nil || zfs.UserProperty(name))
+	}
+	return names
+}
+
+// walk is which datasets a subcommand is about: zfs_for_each in
+// usr/src/cmd/zfs/zfs_iter.c.
+type walk struct {
+	recursive   bool
+	depth       int // below an operand; -1: any
+	types       zfs.DatasetTypes
+	poolDecides bool // see list
+	paths       bool // operands may be paths
+}
+
+// option reads -r, -d and -t.
+func (w *walk) option(o cli.Option) {
+	switch o.Letter {
+	case 'r':
+		w.recursive = true
+	case 'd':
+		depth, err := strconv.Atoi(o.Value)
+		only(err == nil && depth >= 0)
+		w.recursive, w.depth = true, depth
+	case 't':
+		w.types, w.poolDecides = 0, false
+		for _, word := range words(o.Value, "filesystem volume snapshot all") {
+			w.types |= map[string]zfs.DatasetTypes{
+				"filesystem": zfs.TypeFilesystem, "volume": zfs.TypeVolume, "snapshot": zfs.TypeSnapshot, "all": zfs.TypeDataset,
+			}[word]
+		}
+	default:
+		only(false)
+	}
+}
+
+// find lists the datasets that the operands name, sorted and each once; none is
+// all. What cannot be opened is told on standard error, and makes exit 1.
+func (z *zfsCall) find(w walk, operands []string) (s *zfs.Survey, found []*world.Dataset, exit int) {
+	s = zfs.NewSurvey(z.tx)
+	if len(operands) == 0 {
+		for _, d := range s.All() {
+			// The pools are what is walked down from.
+			if w.takes(z.tx, d, false, 0) && zfs.Reachable(z.tx, d.Name) {
+				found = append(found, d)
+			}
+		}
+		return s, found, 0
+	}
+	types := w.types
+	if w.recursive {
+		types |= zfs.TypeFilesystem
+		if types&zfs.TypeSnapshot != 0 {
+			types |= zfs.TypeVolume
+		}
+	}
+	seen := map[*world.Dataset]bool{}
+	for _, word := range operands {
+		if strings.HasPrefix(word, "/") { // a path that lies on it (zfs_path_to_zhandle)
+			d := zfs.DatasetOf(z.tx, word)
+			only(w.paths && d != nil && z.tx.Exists(word))
+			word = d.Name
+		}
+		d, err := zfs.OpenDataset(z.tx, word, types)
+		if err != nil {
+			exit = z.refused(err)
+			continue
+		}
+		candidates := []*world.Dataset{d}
+		if w.recursive {
+			candidates = s.Below(d)
+		}
+		for _, o := range candidates {
+			if !seen[o] && w.takes(z.tx, o, o == d, strings.Count(d.Name, "/")) {
+				seen[o] = true
+				found = append(found, o)
+			}
+		}
+	}
+	if len(operands) > 1 {
+		slices.SortStableFunc(found, zfs.CompareDatasets)
+	}
+	return s, found, exit
+}
+
+// takes says whether a dataset is one of those wanted, given how many names deep
+// the operand is.
+func (w walk) takes(tx *world.Tx, d *world.Dataset, operand bool, base int) bool {
+	kind, depth := zfs.Kind(d), strings.Count(d.Name, "/")
+	if kind == zfs.TypeSnapshot {
+		depth++
+	}
+	if w.depth >= 0 && !operand && depth-base > w.depth {
+		return false
+	}
+	if kind != zfs.TypeSnapshot || operand || !w.poolDecides {
+		return kind&w.types != 0
+	}
+	p := zfs.FindPool(tx, zfs.PoolName(d.Name))
+	return p != nil && p.Properties["listsnapshots"] == "on"
 }

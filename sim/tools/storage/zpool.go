@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,189 +9,179 @@ import (
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// zpool(8): usr/src/cmd/zpool/zpool_main.c. Pools here have disks, files and
-// groups of them; logs, caches and spares are not simulated.
-
-// Zpool is the command zpool.
-func Zpool(tx *world.Tx, c cli.Call) cli.Reply {
-	z := &zpool{tx: tx, call: c}
-	exit := z.run()
-	return cli.Reply{Stdout: z.out.String(), Stderr: z.err.String(), Exit: exit, Next: z.next}
-}
+// zpool(8): usr/src/cmd/zpool/zpool_main.c. Pools here have disks and files;
+// groups of them, logs, caches and spares are not simulated.
 
 // zpool is one run of the command.
 type zpool struct {
-	tx       *world.Tx
-	call     cli.Call
-	command  string
-	naming   vdevNaming
-	out, err strings.Builder
-	next     *cli.Next
+	session
+	paths bool // -P: devices are shown with their full paths
 }
 
-func (z *zpool) commands() map[string]func([]string) int {
-	return map[string]func([]string) int{
+// Zpool is the command zpool.
+func Zpool(tx *world.Tx, c cli.Call) cli.Reply {
+	z := &zpool{session: session{tx: tx, call: c}}
+	return z.dispatch(map[string]func([]string) int{
 		"create": z.create, "destroy": z.destroy, "list": z.list, "status": z.status,
 		"import": z.importPool, "export": z.export, "set": z.set, "clear": z.clear, "labelclear": z.labelClear,
-	}
+	})
 }
 
-// zpoolOthers are the subcommands of the real one that are not simulated.
-const zpoolOthers = " get add remove checkpoint iostat online offline reopen attach detach replace split initialize " +
-	"resilver scrub trim upgrade reguid history sync wait "
-
-func (z *zpool) run() int {
-	if len(z.call.Args) == 0 {
-		return z.usage("missing command")
-	}
-	name := z.call.Args[0]
-	if name == "-?" {
-		z.printUsage(&z.out)
-		return 0
-	}
-	run, ok := z.commands()[name]
-	switch {
-	case !ok && strings.Contains(zpoolOthers, " "+name+" "):
-		panic(world.Unsimulated{What: name})
-	case !ok:
-		return z.usage("unrecognized command '%s'", name)
-	}
-	z.command = name
-	if z.call.Zone != world.GlobalZone && name != "list" && name != "status" {
-		return z.fail("cannot %s: permission denied", name)
-	}
-	return run(z.call.Args[1:])
-}
-
-// say, fail, usage, refused and options are those of zfs.
-
-func (z *zpool) say(format string, args ...any) { fmt.Fprintf(&z.err, format+"\n", args...) }
-
-func (z *zpool) fail(format string, args ...any) int {
-	z.say(format, args...)
-	return 1
-}
-
-func (z *zpool) usage(format string, args ...any) int {
-	if format != "" {
-		z.say(format, args...)
-	}
-	z.printUsage(&z.err)
-	return 2
-}
-
-func (z *zpool) refused(err error) int {
-	if err == nil {
-		return 0
-	}
-	if r, ok := errors.AsType[*world.Refusal](err); ok {
-		z.say("%s", r.Text)
-		return r.Exit
-	}
-	return z.fail("internal error: %s", err)
-}
-
-func (z *zpool) options(args []string, spec, missing string) (options []cli.Option, operands []string, bad bool) {
-	options, operands = cli.Getopt(args, spec, nil)
-	if len(options) == 0 {
-		return options, operands, false
-	}
-	switch last := options[len(options)-1]; {
-	case last.Letter == ':' && missing != "":
-		z.usage("%s", strings.ReplaceAll(missing, "%s", last.Bad))
-		return nil, nil, true
-	case last.Letter == ':' || last.Letter == '?':
-		z.usage("invalid option '%s'", last.Bad)
-		return nil, nil, true
-	}
-	return options, operands, false
-}
-
-// pools are the imported pools of these names, or all, by name. What is not
-// there is told on standard error, and makes exit 1. A zone sees none. With
-// open, a pool that could not be opened counts as not there.
-func (z *zpool) pools(names []string, open bool) (pools []*world.Pool, exit int) {
-	if z.call.Zone != world.GlobalZone {
-		for _, name := range names {
-			exit = z.fail("cannot open '%s': no such pool", name)
-		}
-		return nil, exit
-	}
+// pools are the imported pools of these names, or all, by name, whether they could
+// be opened or not. What is not there is told on standard error, and makes exit 1.
+func (z *zpool) pools(names []string) (pools []*world.Pool, exit int) {
 	for _, name := range names {
-		p, err := zfs.OpenPool(z.tx, name)
-		if found := zfs.FindPool(z.tx, name); found != nil && !open {
-			p, err = found, nil
-		}
-		if err != nil {
-			exit = z.refused(err)
+		if p := zfs.FindPool(z.tx, name); p != nil {
+			pools = append(pools, p)
 			continue
 		}
-		pools = append(pools, p)
+		exit = z.fail("cannot open '%s': no such pool", name)
 	}
-	if len(names) == 0 {
-		for _, p := range z.tx.State.Pools {
-			if p.Imported {
-				pools = append(pools, p)
-			}
+	for _, p := range z.tx.State.Pools {
+		if p.Imported && len(names) == 0 {
+			pools = append(pools, p)
 		}
 	}
 	slices.SortFunc(pools, func(a, b *world.Pool) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(pools), exit
 }
 
-// zpoolUsage are the usage messages (get_usage in zpool_main.c).
-func zpoolUsage() [][2]string {
-	return [][2]string{
-		{"create", "\tcreate [-fnd] [-B] [-o property=value] ... \n\t    [-O file-system-property=value] ...\n" +
-			"\t    [-m mountpoint] [-R root] [-t tempname] <pool> <vdev> ...\n"},
-		{"destroy", "\tdestroy [-f] <pool>\n"},
-		{},
-		{"labelclear", "\tlabelclear [-f] <vdev>\n"},
-		{},
-		{"list", "\tlist [-gHLpPv] [-o property[,...]] [-T d|u] [pool] ... [interval [count]]\n"},
-		{"status", "\tstatus [-igLpPsvxD] [-T d|u] [pool] ... [interval [count]]\n"},
-		{},
-		{"import", "\timport [-d dir] [-D]\n\timport [-d dir | -c cachefile] [-F [-n]] [-l] <pool | id>\n" +
-			"\timport [-o mntopts] [-o property=value] ... \n" +
-			"\t    [-d dir | -c cachefile] [-D] [-l] [-f] [-m] [-N] [-R root] [-F [-n]] -a\n" +
-			"\timport [-o mntopts] [-o property=value] ... \n" +
-			"\t    [-d dir | -c cachefile] [-D] [-l] [-f] [-m] [-N] [-R root] [-F [-n]] [-t]\n" +
-			"\t    [--rewind-to-checkpoint] <pool | id> [newpool]\n"},
-		{"export", "\texport [-f] <pool> ...\n"},
-		{"clear", "\tclear [-nF] <pool> [device]\n"},
-		{},
-		{"set", "\tset <property=value> <pool> \n"},
+// create is zpool_do_create.
+func (z *zpool) create(args []string) int {
+	o := zfs.PoolOptions{Properties: map[string]string{}, Root: map[string]string{}}
+	all, operands := cli.Getopt(args, "m:o:", nil)
+	only(len(operands) == 2)
+	name := operands[0]
+	mountpoint := "/" + name
+	for _, option := range all {
+		switch option.Letter {
+		case 'm':
+			only(strings.HasPrefix(option.Value, "/"))
+			mountpoint, o.Root["mountpoint"] = option.Value, option.Value
+		case 'o':
+			setting(o.Properties, option.Value)
+		default:
+			only(false)
+		}
 	}
+	if entries, err := z.tx.Files.ReadDir(mountpoint); err == nil {
+		only(len(entries) == 0)
+	}
+	if err := zfs.CreatePool(z.tx, name, operands[1], o); err != nil {
+		return z.refused(err)
+	}
+	return z.refused(zfs.MountAuto(z.tx, name))
 }
 
-func (z *zpool) printUsage(to *strings.Builder) {
-	if z.command == "" {
-		to.WriteString("usage: zpool command args ...\nwhere 'command' is one of the following:\n\n")
-	} else {
-		to.WriteString("usage:\n")
+// destroy is zpool_do_destroy.
+func (z *zpool) destroy(args []string) int {
+	_, operands := options(args, "", 1, 1)
+	if z.stuck(operands[0]) {
+		return 0
 	}
-	for _, u := range zpoolUsage() {
-		switch {
-		case z.command == "" && u[0] == "":
-			to.WriteString("\n")
-		case z.command == "" || u[0] == z.command:
-			to.WriteString(u[1])
+	return z.refused(zfs.DestroyPool(z.tx, operands[0], false))
+}
+
+// export is zpool_do_export.
+func (z *zpool) export(args []string) int {
+	_, operands := options(args, "", 1, 1)
+	if z.stuck(operands[0]) {
+		return 0
+	}
+	return z.refused(zfs.ExportPool(z.tx, operands[0]))
+}
+
+// stuck says whether the command waits: what has to be written to a suspended
+// pool before it can go is not written until zpool clear, whatever failmode says
+// (txg_wait_synced in usr/src/uts/common/fs/zfs/txg.c).
+func (z *zpool) stuck(pool string) bool {
+	awake := func(tx *world.Tx) bool {
+		p := zfs.FindPool(tx, pool)
+		return p == nil || !zfs.Lost(p) || p.Unloaded
+	}
+	call := z.call
+	z.next = &cli.Next{Until: awake, Do: func(tx *world.Tx) cli.Reply { return Zpool(tx, call) }}
+	if awake(z.tx) {
+		z.next = nil
+	}
+	return z.next != nil
+}
+
+// set is zpool_do_set.
+func (z *zpool) set(args []string) int {
+	_, operands := options(args, "", 2, 2)
+	name, value, ok := strings.Cut(operands[0], "=")
+	only(ok)
+	return z.refused(zfs.SetPoolProperty(z.tx, operands[1], name, value))
+}
+
+// clear goes on with a pool whose devices are back (zpool_do_clear).
+func (z *zpool) clear(args []string) int {
+	_, operands := options(args, "", 1, 1)
+	return z.refused(zfs.ClearPool(z.tx, operands[0]))
+}
+
+// labelClear wipes what a pool that is not imported has left on a slice, with -f if
+// it is not destroyed (zpool_do_labelclear).
+func (z *zpool) labelClear(args []string) int {
+	given, operands := options(args, "f", 1, 1)
+	device, err := zfs.OpenDevice(z.tx, operands[0])
+	only(err == nil && device.Disk != nil)
+	_, force := given['f']
+	pool, _ := zfs.ReadLabel(z.tx, device)
+	only(pool != nil && !pool.Imported && force || pool == nil && zfs.Scrap(z.tx, device))
+	return z.refused(zfs.ClearLabel(z.tx, device))
+}
+
+// list is zpool_do_list, for scripts (-H).
+func (z *zpool) list(args []string) int {
+	given, operands := options(args, "Ho:pPv", 0, len(args))
+	fields, chosen := given['o']
+	if !chosen {
+		fields = "name,size,allocated,free,checkpoint,expandsize,fragmentation,capacity,dedupratio,health,altroot"
+	}
+	_, scripted := given['H']
+	_, literal := given['p']
+	_, verbose := given['v']
+	_, z.paths = given['P']
+	names := strings.Split(fields, ",")
+	only(scripted)
+	for _, name := range names {
+		only(zfs.FindPoolProperty(name) != nil)
+	}
+	pools, exit := z.pools(operands)
+	s := zfs.NewSurvey(z.tx)
+	for _, p := range pools {
+		cells := make([]string, len(names))
+		for i, name := range names {
+			cells[i] = s.PoolValue(p, name, literal)
+		}
+		z.row(cells)
+		if verbose {
+			z.devices(s, p, literal)
 		}
 	}
-	if z.command != "set" && z.command != "list" {
-		return
-	}
-	to.WriteString("\nthe following properties are supported:\n")
-	fmt.Fprintf(to, "\n\t%-19s  %s   %s\n\n", "PROPERTY", "EDIT", "VALUES")
-	all := zfs.PoolProperties()
-	slices.SortFunc(all, func(a, b *zfs.PoolProperty) int { return strings.Compare(a.Name, b.Name) })
-	for _, p := range all {
-		edit := " YES   "
-		if p.ReadOnly {
-			edit = "  NO   "
+	return exit
+}
+
+// devices are the lines of zpool list -v below a pool: the same columns whatever
+// -o says (print_list_stats).
+//
+// Guess: the sizes of a top-level device are the pool's. Pools here have one as a rule.
+func (z *zpool) devices(s *zfs.Survey, p *world.Pool, literal bool) {
+	columns := []string{"size", "allocated", "free", "checkpoint", "expandsize", "fragmentation", "capacity", "dedupratio", "health"}
+	for _, v := range p.Vdevs {
+		cells := []string{"", z.vdevName(v)}
+		for _, property := range columns {
+			value := "-"
+			switch {
+			case property == "health":
+				value, _ = zfs.VdevState(z.tx, v)
+			case property != "dedupratio" && !p.Unloaded:
+				value = s.PoolValue(p, property, literal)
+			}
+			cells = append(cells, value)
 		}
-		fmt.Fprintf(to, "\t%-19s  %s%s\n", p.Name, edit, p.Values)
+		z.row(cells)
 	}
-	fmt.Fprintf(to, "\t%-19s   YES   disabled | enabled | active\n", "feature@...")
-	to.WriteString("\nThe feature@ properties must be appended with a feature name.\nSee zpool-features(7).\n")
 }

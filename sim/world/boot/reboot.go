@@ -78,7 +78,7 @@ func leaveLost(tx *world.Tx) error {
 func openLost(tx *world.Tx) error {
 	for _, p := range tx.State.Pools {
 		if p.Imported && p.Unloaded && zfs.Openable(tx, p) {
-			if err := zfs.ClearPool(tx, p.Name, ""); err != nil {
+			if err := zfs.ClearPool(tx, p.Name); err != nil {
 				return err
 			}
 		}

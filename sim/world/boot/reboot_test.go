@@ -129,7 +129,7 @@ func TestAPoolOutlivesTheRAMDisk(t *testing.T) {
 	if at < 0 {
 		t.Fatalf("%d pools to import, and %s is none of them", len(found), pool.Name)
 	}
-	must(t, zfs.ImportPool(tx, found[at], pool.Name, nil))
+	must(t, zfs.ImportPool(tx, found[at]))
 	must(t, zfs.MountPool(tx, pool.Name))
 	data, err := host.ReadFile(tx.Files, "/"+pool.Name+"/kept")
 	if err != nil || string(data) != "x" {
@@ -161,7 +161,7 @@ func TestFilesOfTheImageOutliveTheRAMDisk(t *testing.T) {
 // that does (zfs_ioc_clear in usr/src/uts/common/fs/zfs/zfs_ioctl.c).
 func TestAPoolThatABootCannotOpen(t *testing.T) {
 	for how, open := range map[string]func(*world.Tx, string) error{
-		"clear":  func(tx *world.Tx, pool string) error { return zfs.ClearPool(tx, pool, "") },
+		"clear":  func(tx *world.Tx, pool string) error { return zfs.ClearPool(tx, pool) },
 		"reboot": func(tx *world.Tx, _ string) error { return boot.Reboot(tx) },
 	} {
 		tx := busySled(t, boot.Options{})
@@ -169,14 +169,14 @@ func TestAPoolThatABootCannotOpen(t *testing.T) {
 		must(t, zfs.CreateFilesystem(tx, d.Pool+"/a", nil))
 		zfs.LoseDisk(tx, d.Name)
 		must(t, boot.Reboot(tx))
-		if value, _, _ := zfs.NewSurvey(tx).PoolValue(zfs.FindPool(tx, d.Pool), "health", true); value != "FAULTED" {
+		if value := zfs.NewSurvey(tx).PoolValue(zfs.FindPool(tx, d.Pool), "health", true); value != "FAULTED" {
 			t.Errorf("%s: the pool is %s", how, value)
 		}
 		_, err := zfs.OpenDataset(tx, d.Pool+"/a", zfs.TypeDataset)
 		refused(t, err, "cannot open '"+d.Pool+"/a': No such device or address")
 		_, err = zfs.OpenPool(tx, d.Pool)
 		refused(t, err, "cannot open '"+d.Pool+"': pool is currently unavailable")
-		refused(t, zfs.ClearPool(tx, d.Pool, ""), "cannot clear errors for '"+d.Pool+"': I/O error")
+		refused(t, zfs.ClearPool(tx, d.Pool), "cannot clear errors for '"+d.Pool+"': I/O error")
 		zfs.InsertDisk(tx, d.Name)
 		must(t, open(tx, d.Pool))
 		_, err = zfs.OpenDataset(tx, d.Pool+"/a", zfs.TypeDataset)

@@ -1,6 +1,11 @@
 package zfs
 
-import "github.com/sledctl/sledctl/sim/world"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
 
 // Changing datasets: zfs_prop_set_list and zfs_prop_inherit in usr/src/lib/libzfs/common/libzfs_dataset.c.
 
@@ -19,48 +24,37 @@ func SetProperties(tx *world.Tx, name string, props map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.writable(name); err != nil {
-		return err
-	}
-	if err := c.room(d, checked); err != nil {
+	if err := cmp.Or(c.writable(name), c.room(d, checked)); err != nil {
 		return err
 	}
 	list, err := c.moved(d, checked)
 	if err != nil {
 		return err
 	}
-	if list != nil {
-		if err := list.unmount(false); err != nil {
-			return err
-		}
-	}
 	apply(d, checked)
-	if list == nil {
-		return nil
-	}
 	if err := list.remount(); err != nil {
 		return joinRefusals(err, refuse("property may be set but unable to remount filesystem"))
 	}
 	return nil
 }
 
-// moved is the list of file systems that settings unmount, or nil.
+// moved unmounts the file systems that settings move and gives their list.
 func (c *checker) moved(d *world.Dataset, s settings) (*changeList, error) {
 	_, where := s["mountpoint"]
 	_, zoned := s["zoned"]
+	list := &changeList{tx: c.tx}
 	switch {
 	case where:
-		list := gather(c.tx, d, "mountpoint")
-		if list.zonedChild(d) {
+		list = gather(c.tx, d, false)
+		if slices.ContainsFunc(list.nodes, func(n *changeNode) bool { return n.zoned && n.dataset != d }) {
 			return nil, c.refuse("child dataset with inherited mountpoint is used in a non-global zone")
 		}
-		return list, nil
 	case zoned:
-		return gather(c.tx, d, "zoned"), nil
+		list = gather(c.tx, d, true)
 	case s["canmount"] == "off" && d.Mounted != "":
-		return gather(c.tx, d, "mountpoint"), nil
+		return nil, world.NotSimulated("zfs set canmount=off of what is mounted")
 	}
-	return nil, nil
+	return list, list.unmount()
 }
 
 // Inherit drops a property's own value of a dataset. It is fine if there is
@@ -72,28 +66,13 @@ func Inherit(tx *world.Tx, name, property string) error {
 	}
 	c := &checker{tx: tx, action: "cannot inherit " + property + " for '" + name + "'"}
 	p := FindDatasetProperty(property)
-	switch {
-	case p == nil && !UserProperty(property):
-		return c.refuse("invalid property")
-	case suspended(tx, name):
-		return c.writable(name)
-	case p == nil:
-		delete(d.Local, property)
-		return nil
-	case !p.Inheritable() || p.Types&Kind(d) == 0 || p.Name == "mountpoint" && word(tx, d, "zoned") == "on":
-		return c.refuse("the property %s cannot be inherited here", property)
+	if p != nil && (!p.Inheritable() || p.Types&Kind(d) == 0 || p.Name == "mountpoint" && word(tx, d, "zoned") == "on") {
+		return world.NotSimulated("zfs inherit %s", property)
 	}
-	list, err := c.moved(d, settings{p.Name: ""})
+	list, err := c.moved(d, settings{property: ""})
 	if err != nil {
 		return err
 	}
-	if list == nil {
-		delete(d.Local, p.Name)
-		return nil
-	}
-	if err := list.unmount(false); err != nil {
-		return err
-	}
-	delete(d.Local, p.Name)
+	delete(d.Local, property)
 	return list.remount()
 }

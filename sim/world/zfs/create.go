@@ -2,12 +2,12 @@ package zfs
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"path"
-	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -57,17 +57,13 @@ func create(tx *world.Tx, name string, kind DatasetTypes, props map[string]strin
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
-		return err
-	}
 	d := &world.Dataset{Name: name, Type: "filesystem", Used: OwnBytes, Local: local}
-	if kind == TypeVolume {
-		d.Type = "volume"
-		if err := c.fitVolume(parent, d); err != nil {
-			return err
-		}
-	}
-	if err := c.encrypt(parent, d, key); err != nil {
+	err = inTurn(
+		func() error { return cmp.Or(c.writable(name), c.fits(name)) },
+		func() error { return c.fitVolume(parent, d) },
+		func() error { return c.encrypt(parent, d, key) },
+	)
+	if err != nil {
 		return err
 	}
 	if len(d.Local) == 0 {
@@ -80,47 +76,43 @@ func create(tx *world.Tx, name string, kind DatasetTypes, props map[string]strin
 // parent checks the name of what is to be made and finds the dataset above it
 // (zfs_validate_name, check_parents).
 func (c *checker) parent(name string) (*world.Dataset, error) {
-	if why := CheckDatasetName(name, c.types, true); why != "" {
-		return nil, c.refuse("%s", why)
-	}
-	above := parentName(name)
-	if above == "" {
-		return nil, c.refuse("missing dataset name")
+	if err := checkName(name, c.types, true); err != nil {
+		return nil, err
 	}
 	if pool := PoolName(name); FindDataset(c.tx, pool) == nil {
 		return nil, c.refuse("no such pool '%s'", pool)
 	}
-	parent := FindDataset(c.tx, above)
+	parent := FindDataset(c.tx, parentName(name))
 	switch {
+	case !strings.Contains(name, "/") || parent != nil && Kind(parent) != TypeFilesystem:
+		return nil, world.NotSimulated("zfs create of a pool, or below a volume")
 	case parent == nil:
 		return nil, c.refuse("parent does not exist")
-	case Kind(parent) != TypeFilesystem:
-		return nil, c.refuse("parent is not a filesystem")
 	}
 	return parent, nil
 }
 
+// BlockBytes is the size of a volume's blocks.
+const BlockBytes = 8192
+
 // fitVolume completes the settings of a new volume and checks that there is
 // room for it.
 func (c *checker) fitVolume(parent, d *world.Dataset) error {
-	d.Used = 56 << 10 // Guess: as ownBytes.
-	block := cmp.Or(number(d, "volblocksize"), 8192)
+	if c.types != TypeVolume {
+		return nil
+	}
+	d.Type, d.Used = "volume", 56<<10 // Guess: as OwnBytes.
 	size := number(d, "volsize")
-	switch {
-	case size == 0:
-		return c.refuse("volume size cannot be zero")
-	case size%block != 0:
-		return c.refuse("volume size must be a multiple of volume block size")
+	if size == 0 || size%BlockBytes != 0 {
+		return world.NotSimulated("zfs create -V: a size of %d bytes", size)
 	}
-	if d.Local["volblocksize"] == "" {
-		d.Local["volblocksize"] = strconv.FormatUint(block, 10)
-	}
+	d.Local["volblocksize"] = strconv.Itoa(BlockBytes)
 	if d.Local["refreservation"] == "auto" {
-		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size, block, d.Local["copies"]), 10)
+		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size), 10)
 	}
 	survey := NewSurvey(c.tx)
 	survey.account()
-	if max(number(d, "refreservation"), number(d, "reservation"), d.Used) > survey.space[parent.Name].free {
+	if max(number(d, "refreservation"), d.Used) > survey.space[parent.Name].free {
 		return c.refuse("out of space")
 	}
 	return nil
@@ -137,19 +129,14 @@ func SnapshotAll(tx *world.Tx, names []string, props map[string]string) error {
 	var failed error
 	for _, name := range names {
 		head := parentName(name)
-		if why := CheckDatasetName(name, TypeSnapshot, true); why != "" {
-			return refuse("cannot create snapshot '%s': %s", name, why)
-		}
-		if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
+		if err := cmp.Or(checkName(name, TypeSnapshot, true), c.writable(name), c.fits(name)); err != nil {
 			return err
 		}
 		switch {
-		case FindDataset(tx, head) == nil:
-			failed = joinRefusals(failed, refuse("cannot create snapshot '%s': dataset does not exist", name))
+		case FindDataset(tx, head) == nil || heads[head]:
+			return world.NotSimulated("zfs snapshot of nothing, or of one file system twice")
 		case FindDataset(tx, name) != nil:
 			failed = joinRefusals(failed, refuse("cannot create snapshot '%s': dataset already exists", name))
-		case heads[head]:
-			return c.refuse("multiple snapshots of same fs not allowed")
 		}
 		heads[head] = true
 	}
@@ -167,9 +154,8 @@ func SnapshotAll(tx *world.Tx, names []string, props map[string]string) error {
 	return nil
 }
 
-// Clone makes a file system or volume that begins as a snapshot. Settings of
-// the snapshot's file system do not come along; the volume's size does.
-// Mounting it is for the caller (MountAuto).
+// Clone makes a file system that begins as a snapshot. Settings of the snapshot's
+// file system do not come along. Mounting it is for the caller (MountAuto).
 func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 	origin, err := OpenDataset(tx, snapshot, TypeSnapshot)
 	if err != nil {
@@ -187,10 +173,8 @@ func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 		return err
 	}
 	switch {
-	case local["encryption"] != "" || local["keyformat"] != "" || local["keylocation"] != "":
-		return c.refuse("Encryption properties must inherit from origin dataset.")
-	case PoolName(snapshot) != PoolName(name):
-		return c.refuse("source and target pools differ")
+	case local["encryption"]+local["keyformat"]+local["keylocation"] != "" || PoolName(snapshot) != PoolName(name) || head.Type == "volume":
+		return world.NotSimulated("zfs clone of a volume, into another pool, or with a key of its own")
 	case FindDataset(tx, name) != nil:
 		return c.refuse("dataset already exists")
 	case locked(tx, head):
@@ -199,16 +183,7 @@ func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 	if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
 		return err
 	}
-	for _, p := range []string{"volsize", "volblocksize"} { // kept in the volume itself
-		if v, ok := head.Local[p]; ok {
-			local[p] = v
-		}
-	}
-	d := addDataset(tx, &world.Dataset{Name: name, Type: head.Type, Origin: snapshot, Local: local})
-	if err := copyContents(tx, origin, d); err != nil {
-		return err
-	}
-	return addDevices(tx, d)
+	return copyContents(tx, origin, addDataset(tx, &world.Dataset{Name: name, Type: head.Type, Origin: snapshot, Local: local}))
 }
 
 // Devices of volumes: links on a real sled (usr/src/uts/common/fs/zfs/zvol.c,
@@ -216,34 +191,26 @@ func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 var volumeDirectories = []string{"/dev/zvol/dsk", "/dev/zvol/rdsk"}
 
 // addDevices makes the device files of a volume.
-func addDevices(tx *world.Tx, d *world.Dataset) error {
-	if Kind(d) != TypeVolume {
-		return nil
-	}
+func addDevices(tx *world.Tx, d *world.Dataset) (err error) {
 	for _, dir := range volumeDirectories {
-		name := path.Join(dir, d.Name)
-		if err := host.MkdirAll(tx.Files, path.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := world.Put(tx.Files, name, nil, 0o600); err != nil {
-			return err
+		if Kind(d) == TypeVolume {
+			err = errors.Join(err, world.Put(tx.Files, path.Join(dir, d.Name), nil, 0o600))
 		}
 	}
-	return nil
+	return err
 }
 
 // removeDevices removes the device files of a volume and the directories that
 // are empty then.
-func removeDevices(tx *world.Tx, d *world.Dataset) error {
-	if Kind(d) != TypeVolume {
-		return nil
-	}
+func removeDevices(tx *world.Tx, d *world.Dataset) (err error) {
 	for _, dir := range volumeDirectories {
-		for name := path.Join(dir, d.Name); !slices.Contains(volumeDirectories, name); name = path.Dir(name) {
-			if err := tx.Files.Remove(name); err != nil && name == path.Join(dir, d.Name) {
-				return world.RemoveFile(tx.Files, name)
-			}
+		if Kind(d) != TypeVolume {
+			return nil
+		}
+		name := path.Join(dir, d.Name)
+		err = errors.Join(err, world.RemoveFile(tx.Files, name))
+		for above := path.Dir(name); above != dir && tx.Files.Remove(above) == nil; above = path.Dir(above) {
 		}
 	}
-	return nil
+	return err
 }

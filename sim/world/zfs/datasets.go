@@ -3,6 +3,7 @@
 package zfs
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -82,25 +83,17 @@ func SelectDatasets(tx *world.Tx, take func(*world.Dataset) bool) []*world.Datas
 func CompareDatasets(a, b *world.Dataset) int {
 	aHead, aSnap, aIs := strings.Cut(a.Name, "@")
 	bHead, bSnap, bIs := strings.Cut(b.Name, "@")
-	switch {
-	case aHead != bHead:
-		return strings.Compare(aHead, bHead)
-	case !aIs || !bIs:
-		return strings.Compare(aSnap, bSnap)
-	case a.Created != b.Created:
-		if a.Created < b.Created {
-			return -1
-		}
-		return 1
+	if aHead == bHead && aIs && bIs {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(aSnap, bSnap))
 	}
-	return strings.Compare(aSnap, bSnap)
+	return cmp.Or(strings.Compare(aHead, bHead), strings.Compare(aSnap, bSnap))
 }
 
 // OpenDataset finds a dataset as zfs_open does: the name must be valid and the
 // dataset of one of the types.
 func OpenDataset(tx *world.Tx, name string, types DatasetTypes) (*world.Dataset, error) {
-	if why := CheckDatasetName(name, types, false); why != "" {
-		return nil, refuse("cannot open '%s': %s", name, why)
+	if err := checkName(name, types, false); err != nil {
+		return nil, err
 	}
 	d := FindDataset(tx, name)
 	p := FindPool(tx, PoolName(name))

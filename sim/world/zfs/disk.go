@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,48 +37,38 @@ func DiskState(tx *world.Tx, d *world.Disk) string {
 // LoseDisk takes a disk out of the sled, by its name or serial number. A pool
 // that cannot do without it is suspended. False if there is no such disk.
 func LoseDisk(tx *world.Tx, name string) bool {
-	d := FindDisk(tx, name)
-	if d != nil {
-		d.Gone = true
-		notice(tx)
-	}
-	return d != nil
+	return change(tx, name, func(d *world.Disk) { d.Gone = true })
 }
 
 // InsertDisk puts a disk back as it was when it was taken out. A pool that is
 // suspended stays so until zpool clear. False if there is no such disk.
 func InsertDisk(tx *world.Tx, name string) bool {
-	d := FindDisk(tx, name)
-	if d != nil {
-		d.Gone = false
-		notice(tx)
-	}
-	return d != nil
+	return change(tx, name, func(d *world.Disk) { d.Gone = false })
 }
 
 // FailDisk makes all input and output of a disk end with EIO.
 func FailDisk(tx *world.Tx, name string) bool {
-	d := FindDisk(tx, name)
-	if d != nil {
-		d.Failing = true
-		notice(tx)
-	}
-	return d != nil
+	return change(tx, name, func(d *world.Disk) { d.Failing = true })
 }
 
 // HealDisk ends what FailDisk and FillDisk did. A pool that is suspended stays so
 // until zpool clear.
 func HealDisk(tx *world.Tx, name string) bool {
+	return change(tx, name, func(d *world.Disk) {
+		d.Failing = false
+		for _, p := range poolsOn(tx, d) {
+			p.Ballast = 0
+		}
+	})
+}
+
+func change(tx *world.Tx, name string, do func(*world.Disk)) bool {
 	d := FindDisk(tx, name)
-	if d == nil {
-		return false
+	if d != nil {
+		do(d)
+		notice(tx)
 	}
-	d.Failing = false
-	for _, p := range poolsOn(tx, d) {
-		p.Ballast = 0
-	}
-	notice(tx)
-	return true
+	return d != nil
 }
 
 // poolsOn are the pools that have a part of the disk.
@@ -129,39 +120,30 @@ func ReplaceDisk(tx *world.Tx, name string) error {
 			p.Orphaned = true
 		}
 	}
-	if err := dropImage(tx, d); err != nil {
-		return err
-	}
-	if err := eraseTrees(tx, d); err != nil {
-		return err
-	}
+	err := errors.Join(dropImage(tx, d), eraseTrees(tx, d))
 	eraseDisk(tx, d)
 	if d.Kind == "m2" {
 		d.Layout = LayoutM2 // it comes from the factory, as the first one did
 	}
 	d.Serial, d.Gone, d.Failing = SerialNumber(tx), false, false
 	notice(tx)
-	return nil
+	return err
 }
 
 // eraseTrees removes the contents of the file systems on a disk.
-func eraseTrees(tx *world.Tx, d *world.Disk) error {
+func eraseTrees(tx *world.Tx, d *world.Disk) (err error) {
 	for _, p := range poolsOn(tx, d) {
-		if err := eraseContents(tx, p); err != nil {
-			return err
-		}
+		err = errors.Join(err, eraseContents(tx, p))
 	}
-	return nil
+	return err
 }
 
 // eraseContents removes those of a pool that is not imported.
-func eraseContents(tx *world.Tx, p *world.Pool) error {
+func eraseContents(tx *world.Tx, p *world.Pool) (err error) {
 	for _, d := range parkedOf(tx, p) {
-		if err := world.RemoveTree(tx.Files, treeOf(id(d))); err != nil {
-			return err
-		}
+		err = errors.Join(err, world.RemoveTree(tx.Files, treeOf(id(d))))
 	}
-	return nil
+	return err
 }
 
 // parkedOf are the datasets of a pool that is not imported.

@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -28,30 +29,21 @@ func TakeImage(tx *world.Tx, name string) error {
 	if d == nil || d.Gone {
 		return fmt.Errorf("there is no disk %s", name)
 	}
-	pools := poolsOn(tx, d)
-	if len(pools) > 1 || len(pools) == 1 && len(pools[0].Vdevs) > 1 {
-		return fmt.Errorf("disk %s has a pool that lies on others too", name)
+	err := dropImage(tx, d)
+	d.Image = &world.Image{Layout: d.Layout, Scraps: slices.Clone(d.Scraps), Serial: d.Serial}
+	for _, p := range poolsOn(tx, d) { // one at most
+		err = errors.Join(err, copyPool(tx, d.Image, p, imageOf(d)))
 	}
-	if err := dropImage(tx, d); err != nil {
-		return err
-	}
-	image := &world.Image{Layout: d.Layout, Scraps: slices.Clone(d.Scraps), Serial: d.Serial}
-	if len(pools) == 1 {
-		if err := copyPool(tx, image, pools[0], imageOf(d)); err != nil {
-			return err
-		}
-	}
-	d.Image = image
-	return nil
+	return err
 }
 
 // copyPool puts a copy of a pool into an image, with its datasets as those of a
 // pool that is not imported.
-func copyPool(tx *world.Tx, image *world.Image, p *world.Pool, dir string) error {
+func copyPool(tx *world.Tx, image *world.Image, p *world.Pool, dir string) (err error) {
 	pool := clonePool(p)
 	pool.Imported, pool.Unloaded, pool.Ballast = false, false, 0
 	image.Pool = pool
-	prefix, sources := p.Name, SelectDatasets(tx, func(d *world.Dataset) bool { return PoolName(d.Name) == p.Name })
+	prefix, sources := p.Name, poolDatasets(tx, p)
 	if !p.Imported || p.Unloaded {
 		prefix, sources = park(p)+p.Name, parkedOf(tx, p)
 	}
@@ -61,13 +53,11 @@ func copyPool(tx *world.Tx, image *world.Image, p *world.Pool, dir string) error
 		copied.Mounted, copied.KeyReady, copied.Tree = "", false, ""
 		if !empty(d) {
 			copied.Tree = treeOf(id(d))
-			if err := copyTo(tx, d, path.Join(dir, id(d))); err != nil {
-				return err
-			}
+			err = errors.Join(err, copyTo(tx, d, path.Join(dir, id(d))))
 		}
 		image.Datasets = append(image.Datasets, copied)
 	}
-	return nil
+	return err
 }
 
 // RestoreImage puts a disk back with what was on it when its image was taken. It
@@ -86,22 +76,18 @@ func RestoreImage(tx *world.Tx, name string) error {
 			return fmt.Errorf("pool %s on disk %s is imported: export it, or reboot the sled without the disk", p.Name, d.Name)
 		}
 	}
-	if err := eraseTrees(tx, d); err != nil {
-		return err
-	}
+	err := eraseTrees(tx, d)
 	eraseDisk(tx, d)
 	d.Layout, d.Scraps, d.Serial, d.Gone = d.Image.Layout, slices.Clone(d.Image.Scraps), d.Image.Serial, false
 	if d.Image.Pool != nil {
-		if err := putPool(tx, d); err != nil {
-			return err
-		}
+		err = errors.Join(err, putPool(tx, d))
 	}
 	notice(tx)
-	return nil
+	return err
 }
 
 // putPool puts the pool of an image on its disk.
-func putPool(tx *world.Tx, d *world.Disk) error {
+func putPool(tx *world.Tx, d *world.Disk) (err error) {
 	p := clonePool(d.Image.Pool)
 	for _, o := range d.Image.Datasets {
 		copied := cloneDataset(o)
@@ -109,17 +95,10 @@ func putPool(tx *world.Tx, d *world.Disk) error {
 		if o.Tree == "" {
 			continue
 		}
-		if err := world.RemoveTree(tx.Files, o.Tree); err != nil {
-			return err
-		}
-		if err := host.MkdirAll(tx.Files, o.Tree, 0o755); err != nil {
-			return err
-		}
-		if err := copyTree(tx.Files, path.Join(imageOf(d), id(o)), o.Tree, nil); err != nil {
-			return err
-		}
+		err = errors.Join(err, world.RemoveTree(tx.Files, o.Tree), host.MkdirAll(tx.Files, o.Tree, 0o755),
+			copyTree(tx.Files, path.Join(imageOf(d), id(o)), o.Tree, nil))
 	}
 	tx.State.Pools = append(tx.State.Pools, p)
 	d.Pool = p.Name
-	return nil
+	return err
 }

@@ -3,8 +3,9 @@ package zfs
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -17,7 +18,6 @@ import (
 // KeyOptions say where key material comes from.
 type KeyOptions struct {
 	Location string // -L; empty: the property keylocation
-	NoOp     bool   // -n: only see whether the key is right
 	Stdin    []byte
 }
 
@@ -56,10 +56,7 @@ func keyStatus(tx *world.Tx, d *world.Dataset) (string, bool) {
 // cryptSetting is the value of one of the properties of encryption.
 func cryptSetting(tx *world.Tx, d *world.Dataset, p *DatasetProperty) (value, source string, ok bool) {
 	if p.Name == "keylocation" {
-		if v, set := d.Local[p.Name]; set {
-			return v, SourceLocal, true
-		}
-		return p.Default, SourceDefault, true
+		return own(d, p)
 	}
 	root := encryptionRoot(tx, d)
 	if root == nil {
@@ -75,65 +72,46 @@ func cryptSetting(tx *world.Tx, d *world.Dataset, p *DatasetProperty) (value, so
 // encrypt settles the encryption of a dataset that is to be made (zfs_crypto_create).
 func (c *checker) encrypt(parent, d *world.Dataset, o KeyOptions) error {
 	above := encryptionRoot(c.tx, parent)
-	cipher := d.Local["encryption"]
-	format, location := d.Local["keyformat"], d.Local["keylocation"]
-	if cipher == "off" || cipher == "" && above == nil {
-		if location != "" && location != "none" || format != "" {
-			return c.refuse("Encryption must be turned on to set encryption properties.")
-		}
-		return nil
-	}
+	cipher, format, location := d.Local["encryption"], d.Local["keyformat"], d.Local["keylocation"]
 	switch {
-	case format == "" && (location != "" || above == nil):
-		return c.refuse("Keyformat required for new encryption root.")
-	case format == "" && !above.KeyReady:
-		return c.refuse("encryption root's key is not loaded or provided")
-	case format == "":
+	case cipher+format+location == "" && above == nil:
 		return nil
-	case cipher == "" || cipher == "on":
-		return world.NotSimulated("zfs: an encryption root whose cipher is not named")
+	case cipher+format+location == "" && !above.KeyReady:
+		return c.refuse("encryption root's key is not loaded or provided")
+	case cipher+format+location == "":
+		return nil
+	case format == "" || cipher == "" || cipher == "on" || cipher == "off":
+		return world.NotSimulated("zfs: encryption without a cipher and a format of its key")
 	}
 	d.Local["keylocation"] = cmp.Or(location, "prompt")
-	key, err := keyMaterial(c.tx, format, d.Local["keylocation"], o)
+	key, err := c.keyMaterial(format, d.Local["keylocation"], o)
 	if err != nil {
-		return c.refuse("%s", err.Error())
+		return err
 	}
 	d.Key, d.KeyReady = key, true
 	return nil
 }
 
-// keyMaterial reads a key and gives its digest. The error is the description
-// only (get_key_material, validate_key).
-func keyMaterial(tx *world.Tx, format, location string, o KeyOptions) (string, error) {
+// keyMaterial reads a raw key and gives its digest (get_key_material, validate_key).
+// Other formats are for people.
+func (c *checker) keyMaterial(format, location string, o KeyOptions) (string, error) {
 	material := o.Stdin
 	if file, ok := strings.CutPrefix(location, "file://"); ok && file != "/dev/stdin" {
-		data, err := host.ReadFile(tx.Files, file)
+		data, err := host.ReadFile(c.tx.Files, file)
 		if err != nil {
-			return "", refuse("Failed to open key material file")
+			return "", c.refuse("Failed to open key material file")
 		}
 		material = data
 	}
-	if len(material) == 0 {
-		return "", refuse("encryption failure")
-	}
-	if why := checkKey(format, material); why != "" {
-		return "", refuse("%s", why)
-	}
-	sum := sha256.Sum256(material)
-	return hex.EncodeToString(sum[:]), nil
-}
-
-// checkKey says what is wrong with a raw key, or "". Other formats are for people.
-func checkKey(format string, key []byte) string {
 	switch {
-	case format != "raw":
-		return "not simulated: keyformat=" + format
-	case len(key) < 32:
-		return "Raw key too short (expected 32)."
-	case len(key) > 32:
-		return "Raw key too long (expected 32)."
+	case format != "raw" || len(material) == 0:
+		return "", world.NotSimulated("zfs: a key that is empty or of the format %s", format)
+	case len(material) < 32:
+		return "", c.refuse("Raw key too short (expected 32).")
+	case len(material) > 32:
+		return "", c.refuse("Raw key too long (expected 32).")
 	}
-	return ""
+	return fmt.Sprintf("%x", sha256.Sum256(material)), nil
 }
 
 // LoadKey is zfs load-key of one encryption root.
@@ -148,17 +126,17 @@ func LoadKey(tx *world.Tx, name string, o KeyOptions) error {
 		return c.refuse("'%s' is not encrypted.", name)
 	case root != d:
 		return c.refuse("Keys must be loaded for encryption root of '%s' (%s).", name, root.Name)
-	case d.KeyReady && !o.NoOp:
+	case d.KeyReady:
 		return c.refuse("Key already loaded for '%s'.", name)
 	}
-	key, err := keyMaterial(tx, d.Local["keyformat"], cmp.Or(o.Location, d.Local["keylocation"]), o)
+	key, err := c.keyMaterial(d.Local["keyformat"], cmp.Or(o.Location, d.Local["keylocation"]), o)
 	switch {
 	case err != nil:
-		return c.refuse("%s", err.Error())
+		return err
 	case key != d.Key:
 		return c.refuse("Incorrect key provided for '%s'.", name)
 	}
-	d.KeyReady = d.KeyReady || !o.NoOp
+	d.KeyReady = true
 	return nil
 }
 
@@ -177,10 +155,8 @@ func UnloadKey(tx *world.Tx, name string) error {
 	case !d.KeyReady:
 		return c.refuse("Key already unloaded for '%s'.", name)
 	}
-	for _, o := range mountsBelow(tx, "/") {
-		if encryptionRoot(tx, o) == d {
-			return c.refuse("'%s' is busy.", name)
-		}
+	if slices.ContainsFunc(mountsBelow(tx, "/"), func(o *world.Dataset) bool { return encryptionRoot(tx, o) == d }) {
+		return c.refuse("'%s' is busy.", name)
 	}
 	d.KeyReady = false
 	return nil
@@ -188,39 +164,34 @@ func UnloadKey(tx *world.Tx, name string) error {
 
 // ChangeKey is zfs change-key: a new key for an encryption root
 // (zfs_crypto_rewrap).
-func ChangeKey(tx *world.Tx, name string, props map[string]string, inherit bool, o KeyOptions) error {
+func ChangeKey(tx *world.Tx, name string, props map[string]string, o KeyOptions) error {
 	d, err := OpenDataset(tx, name, typeHeads)
 	if err != nil {
 		return err
 	}
 	c := &checker{tx: tx, action: "Key change error", types: Kind(d), target: d, keysToo: true}
-	root := encryptionRoot(tx, d)
-	switch {
+	switch root := encryptionRoot(tx, d); {
 	case root == nil:
 		return c.refuse("Dataset not encrypted.")
-	case inherit || root != d:
-		return world.NotSimulated("zfs change-key of what is no encryption root, or with -i")
+	case root != d:
+		return world.NotSimulated("zfs change-key of what is no encryption root")
 	}
 	checked, err := c.check(props)
 	if err != nil {
 		return err
 	}
-	return c.newKey(d, checked, o)
-}
-
-func (c *checker) newKey(d *world.Dataset, checked settings, o KeyOptions) error {
 	format := cmp.Or(checked["keyformat"], d.Local["keyformat"])
 	location := cmp.Or(checked["keylocation"], d.Local["keylocation"], "prompt")
-	key, err := keyMaterial(c.tx, format, location, o)
+	key, err := c.keyMaterial(format, location, o)
 	switch {
 	case err != nil:
-		return c.refuse("%s", err.Error())
+		return err
 	case !d.KeyReady:
 		return c.refuse("Key must be loaded.")
 	}
 	checked["keyformat"], checked["keylocation"] = format, location
 	apply(d, checked)
-	d.Key, d.KeyReady = key, true
+	d.Key = key
 	return nil
 }
 

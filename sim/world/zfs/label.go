@@ -26,10 +26,9 @@ func OpenDevice(tx *world.Tx, name string) (Device, error) {
 	switch {
 	case !ok:
 		return d, syscall.ENOENT
+	case d.Disk == nil && tx.Exists(d.File):
 	case d.Disk == nil:
-		if !tx.Exists(d.File) {
-			return d, syscall.ENOENT
-		}
+		return d, syscall.ENOENT
 	case !Exists(d.Disk, d.Minor), d.Disk.Failing && !held(tx, d.Disk):
 		return d, syscall.ENXIO
 	}
@@ -109,24 +108,19 @@ func writeLabels(tx *world.Tx, p *world.Pool) error {
 	return writeFileLabels(tx, p, LabelState(p))
 }
 
-func writeFileLabels(tx *world.Tx, p *world.Pool, state int) error {
+func writeFileLabels(tx *world.Tx, p *world.Pool, state int) (err error) {
 	for i, v := range p.Vdevs {
-		if !strings.HasPrefix(v, "/") || strings.HasPrefix(v, "/devices/") {
+		if !strings.HasPrefix(v, "/") {
 			continue
 		}
-		f, err := tx.Files.Open(v, os.O_WRONLY, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // A file that was removed has no label.
+		f, shut := tx.Files.Open(v, os.O_WRONLY, 0)
+		if shut == nil {
+			_, shut = f.Write(labelBytes(p, i, state))
+			shut = errors.Join(shut, f.Close())
 		}
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(labelBytes(p, i, state))
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
+		err = errors.Join(err, unless(shut, fs.ErrNotExist)) // A file that was removed has no label.
 	}
-	return nil
+	return err
 }
 
 func readFileLabel(tx *world.Tx, name string) (*world.Pool, int) {
@@ -143,12 +137,11 @@ func readFileLabel(tx *world.Tx, name string) (*world.Pool, int) {
 	if _, err := fmt.Sscanf(string(line)+"\n", labelLine, &guid, &index, &state, &txg); err != nil || state == destroyed {
 		return nil, 0
 	}
-	for _, p := range tx.State.Pools {
-		if p.GUID == guid && index < len(p.Vdevs) {
-			return p, index
-		}
+	i := slices.IndexFunc(tx.State.Pools, func(p *world.Pool) bool { return p.GUID == guid && index < len(p.Vdevs) })
+	if i < 0 {
+		return nil, 0
 	}
-	return nil, 0
+	return tx.State.Pools[i], index
 }
 
 // Scrap says whether the labels of a destroyed pool are left on a disk's slice.
@@ -158,10 +151,7 @@ func Scrap(tx *world.Tx, d Device) bool {
 
 // DeviceSize is how much can be read from a device.
 func DeviceSize(tx *world.Tx, d Device) int64 {
-	switch {
-	case d.Disk == nil:
-		return int64(VdevSize(tx, d.File))
-	case d.Minor >= minorWhole:
+	if d.Disk != nil && d.Minor >= minorWhole {
 		return int64(d.Disk.Size)
 	}
 	return int64(VdevSize(tx, d.vdev()))
@@ -198,18 +188,11 @@ func ReadDevice(tx *world.Tx, d Device, p []byte, offset int64) error {
 	return nil
 }
 
-// ClearLabel is zpool_clear_label: no label is left on the device, and no pool.
-func ClearLabel(tx *world.Tx, d Device) error {
-	if d.Disk == nil {
-		return world.NotSimulated("zpool labelclear of a file")
-	}
+// ClearLabel is zpool_clear_label: no label is left on the slice, and no pool.
+func ClearLabel(tx *world.Tx, d Device) (err error) {
 	if pool, _ := ReadLabel(tx, d); pool != nil {
-		if err := eraseContents(tx, pool); err != nil {
-			return err
-		}
-		forgetPools(tx, func(p *world.Pool) bool { return p == pool })
-		d.Disk.Pool = ""
+		d.Disk.Pool, err = "", DropPool(tx, pool)
 	}
 	d.Disk.Scraps = slices.DeleteFunc(d.Disk.Scraps, func(s string) bool { return s == d.vdev() })
-	return nil
+	return err
 }

@@ -16,14 +16,6 @@ import (
 // mount and unmount in usr/src/cmd/zfs/zfs_main.c (share_mount_one,
 // unshare_unmount).
 
-// MountOptions are those of zfs mount.
-type MountOptions struct {
-	Overlay  bool // -O: also over a directory that is not empty
-	LoadKeys bool // -l
-	// Quiet is zfs mount -a: what is not to be mounted is passed over.
-	Quiet bool
-}
-
 // MountedAt is the dataset that is mounted on exactly this directory, or nil.
 func MountedAt(tx *world.Tx, dir string) *world.Dataset {
 	for _, d := range tx.State.Datasets {
@@ -58,16 +50,16 @@ func mountsBelow(tx *world.Tx, dir string) []*world.Dataset {
 	return found
 }
 
-// MountWith is Mount with options.
-func MountWith(tx *world.Tx, name string, o MountOptions) error {
+// MountWith is zfs mount. Quiet is zfs mount -a: what is not to be mounted is passed
+// over.
+func MountWith(tx *world.Tx, name string, quiet bool) error {
 	d, err := OpenDataset(tx, name, TypeFilesystem)
 	if err != nil {
 		return err
 	}
 	where, _ := mountpoint(tx, d)
-	canmount := word(tx, d, "canmount")
 	why := ""
-	switch {
+	switch canmount := word(tx, d, "canmount"); {
 	case word(tx, d, "zoned") == "on":
 		why = "dataset is exported to a local zone"
 	case where == "legacy":
@@ -76,25 +68,20 @@ func MountWith(tx *world.Tx, name string, o MountOptions) error {
 		why = "no mountpoint set"
 	case canmount == "off":
 		why = "'canmount' property is set to 'off'"
-	case canmount == "noauto" && o.Quiet:
+	case canmount == "noauto" && quiet:
 		return nil
-	case !o.LoadKeys && locked(tx, d):
+	case locked(tx, d):
 		why = "encryption key not loaded"
 	case d.Mounted != "":
 		why = "filesystem already mounted"
 	}
 	switch {
-	case why != "" && o.Quiet:
+	case why != "" && quiet:
 		return nil
 	case why != "":
 		return refuse("cannot mount '%s': %s", name, why)
 	}
-	if o.LoadKeys && locked(tx, d) {
-		if err := LoadKey(tx, encryptionRoot(tx, d).Name, KeyOptions{}); err != nil {
-			return err
-		}
-	}
-	return mount(tx, d, o.Overlay)
+	return mount(tx, d)
 }
 
 // MountAuto mounts a file system that is to be mounted wherever it belongs, as
@@ -104,14 +91,17 @@ func MountAuto(tx *world.Tx, name string) error {
 	if d == nil || Kind(d) != TypeFilesystem || word(tx, d, "canmount") != "on" {
 		return nil
 	}
-	return mount(tx, d, false)
+	return mount(tx, d)
 }
 
 // MountAll is "zfs mount -a", parents first. It tries all; the error is the
 // refusals, one per line.
-func MountAll(tx *world.Tx, o MountOptions) error {
-	o.Quiet = true
-	all := SelectDatasets(tx, func(d *world.Dataset) bool { return Kind(d) == TypeFilesystem && d.Mounted == "" })
+func MountAll(tx *world.Tx) error {
+	return mountAll(tx, func(*world.Dataset) bool { return true })
+}
+
+func mountAll(tx *world.Tx, take func(*world.Dataset) bool) error {
+	all := SelectDatasets(tx, func(d *world.Dataset) bool { return Kind(d) == TypeFilesystem && d.Mounted == "" && take(d) })
 	slices.SortStableFunc(all, func(a, b *world.Dataset) int {
 		am, _ := mountpoint(tx, a)
 		bm, _ := mountpoint(tx, b)
@@ -119,14 +109,14 @@ func MountAll(tx *world.Tx, o MountOptions) error {
 	})
 	var failed error
 	for _, d := range all {
-		failed = joinRefusals(failed, MountWith(tx, d.Name, o))
+		failed = joinRefusals(failed, MountWith(tx, d.Name, true))
 	}
 	return failed
 }
 
 // mount is zfs_mount: at the mountpoint, which is made if it is absent. A file
 // system that has none, or is not mounted by ZFS here, is left alone.
-func mount(tx *world.Tx, d *world.Dataset, overlay bool) error {
+func mount(tx *world.Tx, d *world.Dataset) error {
 	where, _ := mountpoint(tx, d)
 	if !strings.HasPrefix(where, "/") || word(tx, d, "canmount") == "off" || word(tx, d, "zoned") == "on" {
 		return nil
@@ -135,32 +125,19 @@ func mount(tx *world.Tx, d *world.Dataset, overlay bool) error {
 		return refuse("cannot mount '%s': failed to create mountpoint", where)
 	}
 	entries, err := tx.Files.ReadDir(where)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(entries) > 0 && !overlay {
+	case len(entries) > 0:
 		return refuse("cannot mount '%s': directory is not empty", where)
-	}
-	if suspended(tx, d.Name) {
+	case suspended(tx, d.Name):
 		return refuse("cannot mount '%s': I/O error", where) // EIO of mount(2)
-	}
-	if locked(tx, d) {
-		// EACCES of mount(2).
-		return refuse("cannot mount '%s': encryption key not loaded", d.Name)
-	}
-	if d.Mounted != "" || MountedAt(tx, where) != nil || len(mountsBelow(tx, where)) > 0 {
+	case locked(tx, d):
+		return refuse("cannot mount '%s': encryption key not loaded", d.Name) // EACCES of mount(2)
+	case d.Mounted != "" || MountedAt(tx, where) != nil || len(mountsBelow(tx, where)) > 0:
 		return refuse("cannot mount '%s': mountpoint or dataset is busy", d.Name)
 	}
-	return place(tx, d, where)
-}
-
-// place moves the contents of d to a directory.
-func place(tx *world.Tx, d *world.Dataset, dir string) error {
-	if err := moveIn(tx, d, dir); err != nil {
-		return err
-	}
-	d.Mounted = dir
-	return nil
+	return moveIn(tx, d, where)
 }
 
 // MountAt is "mount -F zfs -O NAME DIR": for file systems that ZFS does not
@@ -171,27 +148,19 @@ func MountAt(tx *world.Tx, name, dir string) error {
 	if err != nil {
 		return err
 	}
-	if where, _ := mountpoint(tx, d); where != "legacy" {
-		return refuse("filesystem '%s' cannot be mounted using 'mount -F zfs'\nUse 'zfs set mountpoint=%s' instead.\n"+
-			"If you must use 'mount -F zfs' or /etc/vfstab, use 'zfs set mountpoint=legacy'.\nSee zfs(8) for more information.",
-			name, dir)
-	}
+	where, _ := mountpoint(tx, d)
 	dir = path.Clean(dir)
 	info, err := tx.Files.Stat(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && where == "legacy":
 		return refuse("mount failed: No such file or directory")
-	case err != nil:
-		return err
-	case !info.Mode.IsDir():
-		return refuse("mount failed: Not a directory")
-	case locked(tx, d):
-		return refuse("mount failed: Permission denied")
+	case err != nil || where != "legacy" || !info.Mode.IsDir() || locked(tx, d):
+		return world.NotSimulated("mount -F zfs of '%s' on '%s'", name, dir)
 	case d.Mounted != "" || dir == "/" || MountedAt(tx, dir) != nil || len(mountsBelow(tx, dir)) > 0:
 		// Guess: mounting over a mount point works on a real sled; nobody does it.
 		return refuse("mount failed: Device busy")
 	}
-	return place(tx, d, dir)
+	return moveIn(tx, d, dir)
 }
 
 // RebootDatasets is what a reboot does: nothing is mounted and no key loaded;
@@ -207,13 +176,12 @@ func RebootDatasets(tx *world.Tx) error {
 			continue
 		}
 		for _, below := range append(mountsBelow(tx, d.Mounted), d) {
-			if err := moveOut(tx, below, below.Mounted); err != nil {
+			if err := moveOut(tx, below); err != nil {
 				return err
 			}
-			below.Mounted = ""
 		}
 	}
-	err := MountAll(tx, MountOptions{})
+	err := MountAll(tx)
 	if _, refused := errors.AsType[*world.Refusal](err); refused {
 		return nil // The service fails, the sled is up.
 	}

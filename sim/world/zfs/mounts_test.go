@@ -19,22 +19,20 @@ func TestMountingShowsContentsAndUnmountingUncoversTheDirectory(t *testing.T) {
 	tx := datasetTx(t)
 	mk(t, tx, "tank/a")
 	putFile(t, tx, "/tank/a/f", "in a")
-	must(t, zfs.UnmountTree(tx, "tank/a", false))
+	must(t, zfs.UnmountTree(tx, "tank/a"))
 	if got := content(tx, "/tank/a/f"); got != "-" {
 		t.Errorf("unmounted, /tank/a/f is %q", got)
 	}
 	putFile(t, tx, "/tank/a/covered", "below")
 	refused(t, mount(tx, "tank/a"), "cannot mount '/tank/a': directory is not empty")
-	must(t, zfs.MountWith(tx, "tank/a", zfs.MountOptions{Overlay: true}))
-	if got := content(tx, "/tank/a/f") + content(tx, "/tank/a/covered"); got != "in a-" {
-		t.Errorf("mounted over: %q", got)
+	must(t, tx.Files.Remove("/tank/a/covered"))
+	must(t, mount(tx, "tank/a"))
+	if got := content(tx, "/tank/a/f"); got != "in a" {
+		t.Errorf("mounted again: %q", got)
 	}
 	refused(t, mount(tx, "tank/a"), "cannot mount 'tank/a': filesystem already mounted")
-	must(t, zfs.UnmountTree(tx, "tank/a", false))
-	if got := content(tx, "/tank/a/covered"); got != "below" {
-		t.Errorf("uncovered: %q", got)
-	}
-	refused(t, zfs.UnmountTree(tx, "tank/a", false), "cannot unmount 'tank/a': not currently mounted")
+	must(t, zfs.UnmountTree(tx, "tank/a"))
+	refused(t, zfs.UnmountTree(tx, "tank/a"), "cannot unmount 'tank/a': not currently mounted")
 }
 
 func TestMountRefusesWhatShareMountOneRefuses(t *testing.T) {
@@ -54,12 +52,12 @@ func TestMountRefusesWhatShareMountOneRefuses(t *testing.T) {
 	if zfs.FindDataset(tx, "tank/m").Mounted != "" {
 		t.Error("canmount=noauto was mounted without being asked for")
 	}
-	must(t, zfs.MountAll(tx, zfs.MountOptions{}))
+	must(t, zfs.MountAll(tx))
 	if zfs.FindDataset(tx, "tank/m").Mounted != "" {
 		t.Error("zfs mount -a mounts canmount=noauto")
 	}
 	must(t, mount(tx, "tank/m"))
-	refused(t, zfs.UnmountTree(tx, "tank/l", false), "cannot unmount 'tank/l': legacy mountpoint\nuse umount(8) to unmount this filesystem")
+	refused(t, zfs.UnmountTree(tx, "tank/l"), "cannot unmount 'tank/l': legacy mountpoint\nuse umount(8) to unmount this filesystem")
 }
 
 func TestLegacyFileSystemsAreMountedWhereTheyAreTold(t *testing.T) {
@@ -120,7 +118,7 @@ func TestWhatIsUsedIsBusy(t *testing.T) {
 	tx := datasetTx(t)
 	mk(t, tx, "tank/a")
 	mk(t, tx, "tank/a/b", "mountpoint=/tank/a/deep")
-	refused(t, zfs.UnmountTree(tx, "tank/a", false), "cannot unmount '/tank/a': Device busy")
+	refused(t, zfs.UnmountTree(tx, "tank/a"), "cannot unmount '/tank/a': Device busy")
 	must(t, zfs.CreateVolume(tx, "tank/v", 1<<20, true, nil, zfs.KeyOptions{}))
 	tx.State.Zones = []*world.Zone{{Name: "z", Kernel: &world.Kernel{State: world.ZoneRunning, Config: world.Config{Zonepath: "/o", Resources: []world.Resource{
 		{Type: "device", Properties: []world.Property{{Name: "match", Values: []string{"/dev/zvol/rdsk/tank/v"}}}},
@@ -135,13 +133,14 @@ func TestUnmountTakesWhatInheritsAlongOrNothing(t *testing.T) {
 		mk(t, tx, name)
 	}
 	tx.State.Zones = []*world.Zone{{Name: "z", Kernel: &world.Kernel{State: world.ZoneRunning, Config: world.Config{Zonepath: "/tank/a/b"}}}}
-	refused(t, zfs.UnmountTree(tx, "tank/a", false), "cannot unmount '/tank/a/b': Device busy")
+	refused(t, zfs.UnmountTree(tx, "tank/a"), "cannot unmount '/tank/a/b': Device busy")
 	for _, name := range []string{"tank/a", "tank/a/b", "tank/a/c"} {
 		if zfs.FindDataset(tx, name).Mounted == "" {
 			t.Errorf("%s is not mounted again", name)
 		}
 	}
-	must(t, zfs.UnmountTree(tx, "tank/a", true))
+	tx.State.Zones = nil
+	must(t, zfs.UnmountTree(tx, "tank/a"))
 	for _, name := range []string{"tank/a", "tank/a/b", "tank/a/c"} {
 		if at := zfs.FindDataset(tx, name).Mounted; at != "" {
 			t.Errorf("%s is mounted at %s", name, at)
@@ -198,7 +197,7 @@ func shown(t *testing.T, tx *world.Tx, dir string) map[string]string {
 // killable are transactions that move contents.
 var killable = map[string]func(*world.Tx) error{
 	"mount":   func(tx *world.Tx) error { return mount(tx, "tank/off") },
-	"unmount": func(tx *world.Tx) error { return zfs.UnmountTree(tx, "tank/a", false) },
+	"unmount": func(tx *world.Tx) error { return zfs.UnmountTree(tx, "tank/a") },
 	"create": func(tx *world.Tx) error {
 		return errors.Join(zfs.CreateFilesystem(tx, "tank/new", nil), zfs.MountAuto(tx, "tank/new"))
 	},
@@ -207,7 +206,7 @@ var killable = map[string]func(*world.Tx) error{
 	},
 	"destroy":         func(tx *world.Tx) error { return zfs.Destroy(tx, "tank/a", zfs.DestroyOptions{Recursive: true}) },
 	"set mountpoint":  func(tx *world.Tx) error { return set(tx, "tank/a", "mountpoint", "/moved") },
-	"export":          func(tx *world.Tx) error { return zfs.ExportPool(tx, "tank", false) },
+	"export":          func(tx *world.Tx) error { return zfs.ExportPool(tx, "tank") },
 	"mount elsewhere": func(tx *world.Tx) error { return zfs.MountAt(tx, "tank/legacy", "/mnt") },
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -27,65 +27,40 @@ func refuse(format string, args ...any) *world.Refusal {
 func joinRefusals(a, b error) error {
 	first, ok := errors.AsType[*world.Refusal](a)
 	second, both := errors.AsType[*world.Refusal](b)
-	switch {
-	case ok && both:
-		return &world.Refusal{Text: first.Text + "\n" + second.Text, Exit: first.Exit}
-	case ok && b != nil:
+	if ok && both {
+		return &world.Refusal{Text: first.Text + "\n" + second.Text, Exit: max(first.Exit, second.Exit)}
+	}
+	if ok && b != nil {
 		return b
 	}
 	return cmp.Or(a, b)
 }
 
-// CheckDatasetName says what is wrong with a name for a dataset of one of the
-// types, or "". Modifying is set where the name is to be made. The words are
-// those of the commonest mistakes only.
-func CheckDatasetName(name string, types DatasetTypes, modifying bool) string {
+// checkName says whether a name is one for a dataset of one of the types. Modifying
+// is set where the name is to be made. What zfs says of one that is not is not
+// simulated.
+func checkName(name string, types DatasetTypes, modifying bool) error {
 	isSnapshot := strings.Contains(name, "@")
-	switch {
-	case len(name) >= maxDatasetName:
-		return "name is too long"
-	case types&TypeSnapshot == 0 && isSnapshot:
-		return "snapshot delimiter '@' is not expected here"
-	case types == TypeSnapshot && !isSnapshot:
-		return "missing '@' delimiter in snapshot name"
-	case !validName(name) || modifying && (strings.Contains(name, "%") || strings.Count(name, "/") >= maxDatasetDepth):
-		return "invalid name (which rule it breaks is not simulated)"
+	if len(name) >= maxDatasetName || types&TypeSnapshot == 0 && isSnapshot || types == TypeSnapshot && !isSnapshot ||
+		!validName(name) || modifying && (strings.Contains(name, "%") || strings.Count(name, "/") >= maxDatasetDepth) {
+		return world.NotSimulated("zfs: the name '%s'", name)
 	}
-	return ""
+	return nil
 }
 
 // validName reports whether entity_namecheck passes a name: components of valid
 // bytes between single slashes, and at most one "@" in the last.
 func validName(name string) bool {
-	head, snapshot, isSnapshot := strings.Cut(name, "@")
-	for part := range strings.SplitSeq(head, "/") {
-		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r > 127 || !validNameByte(byte(r)) && r != '%' }) {
-			return false
-		}
-	}
-	return !isSnapshot || snapshot != "" && !strings.ContainsFunc(snapshot, func(r rune) bool {
-		return r > 127 || !validNameByte(byte(r)) && r != '%'
-	})
+	return regexp.MustCompile(`^[-\w.: %]+(/[-\w.: %]+)*(@[-\w.: %]+)?$`).MatchString(name)
 }
 
-func validNameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-		c == '-' || c == '_' || c == '.' || c == ':' || c == ' '
-}
-
-// CheckPoolName says what is wrong with the name of a pool that is to be made
-// (pool_namecheck, with the messages of zpool_name_valid in libzfs_pool.c), or "".
-func CheckPoolName(name string) string {
-	letter := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
-	disk := len(name) > 1 && name[0] == 'c' && name[1] >= '0' && name[1] <= '9'
-	reserved := name == "log" || slices.ContainsFunc([]string{"mirror", "raidz", "spare"}, func(word string) bool { return strings.HasPrefix(name, word) })
-	switch {
-	case !letter:
-		return "name must begin with a letter"
-	case disk || reserved || !validName(name) || strings.ContainsAny(name, "/@%") || len(name) >= maxDatasetName-len("/$ORIGIN"):
-		return "invalid name (which rule it breaks is not simulated)"
+// checkPool says whether a name is one for a pool that is to be made (pool_namecheck).
+func checkPool(name string) error {
+	if !regexp.MustCompile(`^[A-Za-z][-\w.: ]*$`).MatchString(name) || len(name) >= maxDatasetName-len("/$ORIGIN") ||
+		name == "log" || regexp.MustCompile(`^(c[0-9]|mirror|raidz|spare)`).MatchString(name) {
+		return world.NotSimulated("zpool: the name '%s'", name)
 	}
-	return ""
+	return nil
 }
 
 // parentName is the dataset above: of a snapshot its file system or volume. A

@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -33,13 +34,10 @@ func Waits(p *world.Pool) bool {
 
 // VdevState is how zpool status shows a device: its state, and why.
 func VdevState(tx *world.Tx, vdev string) (state, why string) {
-	d := DiskOf(tx, vdev)
-	switch {
-	case d == nil:
-		return online, ""
-	case d.Gone:
+	switch d := DiskOf(tx, vdev); {
+	case d != nil && d.Gone:
 		return unavailable, "cannot open"
-	case d.Failing:
+	case d != nil && d.Failing:
 		return "FAULTED", "too many errors"
 	}
 	return online, ""
@@ -48,7 +46,7 @@ func VdevState(tx *world.Tx, vdev string) (state, why string) {
 // Openable is measure for a pool that is not open: its files have to be there.
 func Openable(tx *world.Tx, p *world.Pool) bool {
 	return Measure(tx, p) != unavailable && !slices.ContainsFunc(p.Vdevs, func(v string) bool {
-		return strings.HasPrefix(v, "/") && !strings.HasPrefix(v, "/devices/") && VdevSize(tx, v) == 0
+		return strings.HasPrefix(v, "/") && VdevSize(tx, v) == 0
 	})
 }
 
@@ -77,33 +75,25 @@ func notice(tx *world.Tx) {
 // ClearPool is zpool clear: the pool goes on if its devices allow it. One that
 // was not opened is opened now; its file systems are not mounted
 // (zfs_ioc_clear in usr/src/uts/common/fs/zfs/zfs_ioctl.c).
-func ClearPool(tx *world.Tx, name, device string) error {
+func ClearPool(tx *world.Tx, name string) error {
 	p := FindPool(tx, name)
 	if p == nil {
 		return refuse("cannot open '%s': no such pool", name)
 	}
-	if device != "" && !slices.ContainsFunc(p.Vdevs, func(v string) bool {
-		_, path, _ := VdevPath(tx, v)
-		return v == device || path == device
-	}) {
-		return refuse("cannot clear errors for %s: no such device in pool", device)
-	}
 	health := Measure(tx, p)
-	switch {
-	case health == unavailable:
+	if health == unavailable {
 		return refuse("cannot clear errors for '%s': I/O error", name)
-	case p.Unloaded:
-		p.Unloaded = false
-		if err := unpark(tx, p, name); err != nil {
-			return err
-		}
 	}
-	p.Health = health
-	return writeLabels(tx, p)
+	var err error
+	if p.Unloaded {
+		err = unpark(tx, p)
+	}
+	p.Unloaded, p.Health = false, health
+	return errors.Join(err, writeLabels(tx, p))
 }
 
 // unpark gives the datasets of a pool that was missing their names back.
-func unpark(tx *world.Tx, p *world.Pool, name string) error {
+func unpark(tx *world.Tx, p *world.Pool) (err error) {
 	old := park(p) + p.Name
 	for _, key := range slices.Sorted(maps.Keys(tx.State.Datasets)) {
 		if key != old && !isBelow(key, old) {
@@ -111,13 +101,11 @@ func unpark(tx *world.Tx, p *world.Pool, name string) error {
 		}
 		d := tx.State.Datasets[key]
 		delete(tx.State.Datasets, key)
-		setName(d, old, name)
+		setName(d, old, p.Name)
 		tx.State.Datasets[d.Name] = d
-		if err := addDevices(tx, d); err != nil {
-			return err
-		}
+		err = errors.Join(err, addDevices(tx, d))
 	}
-	return nil
+	return err
 }
 
 // PoolAt is the pool that a path lies on, or nil.

@@ -15,50 +15,33 @@ type Candidate struct {
 	Found []string
 }
 
-// Importable are the pools that zpool import finds in directories, by name:
-// those that are not imported, with all their devices there. The directory of
-// disks is /dev/dsk. A pool whose files lie elsewhere than its labels say is
-// found where they are (zpool_find_import_impl in
+// Importable are the pools that zpool import finds in a directory, by name: those
+// that are not imported. The directory of disks is /dev/dsk. A pool whose file lies
+// elsewhere than its label says is found where it is (zpool_find_import_impl in
 // usr/src/lib/libzutil/common/zutil_import.c). A directory that cannot be read
 // is refused.
-func Importable(tx *world.Tx, dirs ...string) ([]Candidate, error) {
-	seen := map[*world.Pool][]string{}
-	for _, dir := range dirs {
-		found, err := labelled(tx, dir)
-		if err != nil {
-			return nil, err
+func Importable(tx *world.Tx, dir string) (pools []Candidate, err error) {
+	found, err := labelled(tx, dir)
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		p, index := ReadLabel(tx, found[name])
+		if p == nil || p.Imported || slices.ContainsFunc(pools, func(c Candidate) bool { return c.Pool == p }) {
+			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(found)) {
-			p, index := ReadLabel(tx, found[name])
-			if p == nil || p.Imported {
-				continue
-			}
-			if seen[p] == nil {
-				seen[p] = make([]string, len(p.Vdevs))
-			}
-			if seen[p][index] == "" {
-				seen[p][index] = p.Vdevs[index]
-				if found[name].Disk == nil {
-					seen[p][index] = name
-				}
-			}
+		at := p.Vdevs[index]
+		if found[name].Disk == nil {
+			at = name
 		}
-	}
-	var pools []Candidate
-	for p, devices := range seen {
-		if !slices.Contains(devices, "") {
-			pools = append(pools, Candidate{p, devices})
-		}
+		pools = append(pools, Candidate{p, []string{at}})
 	}
 	slices.SortFunc(pools, func(a, b Candidate) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.GUID, b.GUID)) })
-	return pools, nil
+	return pools, err
 }
 
 // labelled are the devices of a directory that may bear a label, by name.
 func labelled(tx *world.Tx, dir string) (map[string]Device, error) {
 	found := map[string]Device{}
 	dir = path.Clean(dir)
-	if dir == "/dev/dsk" || dir == "/dev/rdsk" {
+	if dir == "/dev/dsk" {
 		for _, d := range tx.State.Disks {
 			for _, m := range Minors() {
 				if name := dir + "/" + d.Name + m.Suffix; m.Number < minorWhole {
@@ -71,15 +54,15 @@ func labelled(tx *world.Tx, dir string) (map[string]Device, error) {
 		return found, nil
 	}
 	entries, err := tx.Files.ReadDir(dir)
-	if err != nil {
-		return nil, refuse("cannot open '%s': No such file or directory", dir)
-	}
 	for _, e := range entries {
-		if e.Mode.IsRegular() {
-			found[path.Join(dir, e.Name)] = Device{File: path.Join(dir, e.Name)}
+		if name := path.Join(dir, e.Name); e.Mode.IsRegular() {
+			found[name] = Device{File: name}
 		}
 	}
-	return found, nil
+	if err != nil {
+		err = refuse("cannot open '%s': No such file or directory", dir)
+	}
+	return found, err
 }
 
 // OtherHost says that a pool was last in use on another system, which has not

@@ -1,6 +1,8 @@
 package zfs
 
 import (
+	"cmp"
+	_ "embed" // of the table
 	"maps"
 	"slices"
 	"strconv"
@@ -10,134 +12,59 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// Properties of pools: usr/src/common/zfs/zpool_prop.c, in the order of zpool
-// get all, and zpool_get_prop in usr/src/lib/libzfs/common/libzfs_pool.c.
+// Properties of pools: usr/src/common/zfs/zpool_prop.c, and zpool_get_prop in
+// usr/src/lib/libzfs/common/libzfs_pool.c.
 
 // PoolProperty describes a property of pools.
 type PoolProperty struct {
-	Name, Column string
-	Kind         PropertyKind
-	ReadOnly     bool
-	Default      string
-	Values       string
-	Words        []string
+	Name     string
+	ReadOnly bool
+	Default  string
+	Words    []string // nil: any
 }
 
-// Right says that zpool list sets its column right.
-func (p *PoolProperty) Right() bool { return p.Kind != PropertyText }
+// poolProperties has a line for each property that is simulated: name, kind (ro:
+// computed), default, values.
+//
+//go:embed pool_properties.txt
+var poolProperties string
 
-// Width is the least width of its column, and whether no value is wider.
-func (p *PoolProperty) Width() (width int, fixed bool) {
-	width, fixed = len(p.Column), p.Kind != PropertyText
-	switch {
-	case p.Name == "health":
-		width = len("DEGRADED")
-	case p.Kind == PropertyNumber:
-		width = max(width, 5)
+var poolTable = sync.OnceValue(func() map[string]*PoolProperty {
+	table := map[string]*PoolProperty{}
+	for line := range strings.Lines(poolProperties) {
+		w := strings.Fields(line)
+		p := &PoolProperty{Name: w[0], ReadOnly: w[1] == "ro", Default: w[2]}
+		if w[1] == "word" {
+			p.Words = strings.Split(strings.Join(w[3:], " "), " | ")
+		}
+		table[p.Name] = p
 	}
-	for _, w := range p.Words {
-		width = max(width, len(w))
-	}
-	return width, fixed
-}
-
-// PoolProperties gives all but the name, in the order of zpool get all.
-func PoolProperties() []*PoolProperty { return slices.Clone(poolTable().all) }
-
-type poolPropertyTable struct {
-	all    []*PoolProperty
-	byName map[string]*PoolProperty
-}
-
-var poolTable = sync.OnceValue(func() poolPropertyTable {
-	name := &PoolProperty{Name: "name", Column: "NAME", Kind: PropertyText, ReadOnly: true}
-	t := poolPropertyTable{all: listPoolProperties(), byName: map[string]*PoolProperty{name.Name: name}}
-	for _, p := range t.all {
-		t.byName[strings.ToLower(p.Column)] = p
-	}
-	for _, p := range t.all {
-		t.byName[p.Name] = p
-	}
-	return t
+	return table
 })
 
-// poolRows describe the properties of pools, in the order of zpool get all: name,
-// heading, kind (ro: computed), default, values.
-const poolRows = `
-size          SIZE      ro     -    <size>
-capacity      CAP       ro     -    <size>
-altroot       ALTROOT   text   -    <path>
-health        HEALTH    ro     -    <state>
-guid          GUID      ro     -    <guid>
-bootfs        BOOTFS    text   -    <filesystem>
-autoreplace   REPLACE   word   off  on | off
-cachefile     CACHEFILE text   -    <file> | none
-failmode      FAILMODE  word   wait wait | continue | panic
-listsnapshots LISTSNAPS word  off  on | off
-autoexpand    EXPAND    word   off  on | off
-free          FREE      ro     -    <size>
-allocated     ALLOC     ro     -    <size>
-readonly      RDONLY    word   off  on | off
-ashift        ASHIFT    number 0    <ashift, 9-16, or 0=default>
-comment       COMMENT   text   -    <comment-string>
-expandsize    EXPANDSZ  ro     -    <size>
-fragmentation FRAG      ro     -    <percent>
-dedupratio    DEDUP     ro     -    <1.00x or higher if deduped>
-checkpoint    CKPOINT   ro     -    <size>
-autotrim      AUTOTRIM  word   off  on | off
-`
+// FindPoolProperty is the property of this name, nil if there is none or it is not
+// simulated.
+func FindPoolProperty(name string) *PoolProperty { return poolTable()[name] }
 
-// listPoolProperties reads poolRows.
-func listPoolProperties() []*PoolProperty {
-	kinds := map[string]PropertyKind{"text": PropertyText, "word": PropertyWord}
-	var all []*PoolProperty
-	for line := range strings.SplitSeq(strings.TrimSpace(poolRows), "\n") {
-		w := strings.Fields(line)
-		p := &PoolProperty{Name: w[0], Column: w[1], Kind: kinds[w[2]], ReadOnly: w[2] == "ro", Default: w[3], Values: strings.Join(w[4:], " ")}
-		if p.Kind == PropertyWord {
-			p.Words = strings.Split(p.Values, " | ")
-		}
-		all = append(all, p)
-	}
-	return all
-}
-
-// FindPoolProperty finds a property by its name or its column's in lower case,
-// the name too. It is nil for anything else.
-func FindPoolProperty(name string) *PoolProperty { return poolTable().byName[name] }
-
-// PoolValue is the value of a property as zpool get prints it, and its source.
-func (s *Survey) PoolValue(p *world.Pool, property string, literal bool) (value, source string, ok bool) {
+// PoolValue is the value of a property as zpool list prints it. Literal is -p.
+func (s *Survey) PoolValue(p *world.Pool, property string, literal bool) string {
 	d := FindPoolProperty(property)
 	switch {
-	case d == nil:
-		return "-", SourceNone, false
 	case p.Unloaded && d.Name == "health":
-		return "FAULTED", SourceNone, true // zpool_get_prop, POOL_STATE_UNAVAIL
+		return "FAULTED" // zpool_get_prop, POOL_STATE_UNAVAIL
 	case p.Unloaded && d.Name != "name" && d.Name != "guid":
-		return "-", SourceNone, true
+		return "-"
+	case !d.ReadOnly:
+		return cmp.Or(p.Properties[d.Name], d.Default)
 	}
-	if d.ReadOnly {
-		return s.poolFigure(p, d.Name, literal), SourceNone, true
-	}
-	if v, set := p.Properties[d.Name]; set {
-		return v, SourceLocal, true
-	}
-	return d.Default, SourceDefault, true
-}
-
-func (s *Survey) poolFigure(p *world.Pool, property string, literal bool) string {
-	bytes := func(n uint64) string {
-		if literal {
+	figure := func(n uint64, unit string) string {
+		switch {
+		case literal:
 			return strconv.FormatUint(n, 10)
+		case unit == "%":
+			return strconv.FormatUint(n, 10) + unit
 		}
 		return NiceNumber(n)
-	}
-	percent := func(n uint64) string {
-		if literal {
-			return strconv.FormatUint(n, 10)
-		}
-		return strconv.FormatUint(n, 10) + "%"
 	}
 	switch property {
 	case "name":
@@ -149,20 +76,17 @@ func (s *Survey) poolFigure(p *world.Pool, property string, literal bool) string
 	case "dedupratio":
 		return "1.00x"
 	case "size":
-		return bytes(p.Size)
+		return figure(p.Size, "")
 	case "allocated":
-		return bytes(s.allocated(p))
+		return figure(s.allocated(p), "")
 	case "free":
-		return bytes(minus(p.Size, s.allocated(p)))
+		return figure(minus(p.Size, s.allocated(p)), "")
 	case "capacity":
-		return percent(s.allocated(p) * 100 / max(1, p.Size))
-	case "fragmentation", "freeing", "leaked":
-		if property == "fragmentation" {
-			return percent(0)
-		}
-		return bytes(0)
+		return figure(s.allocated(p)*100/max(1, p.Size), "%")
+	case "fragmentation":
+		return figure(0, "%")
 	}
-	return "-" // expandsize, checkpoint: there is none.
+	return "-" // altroot, expandsize, checkpoint: there is none.
 }
 
 // allocated is what the datasets of a pool have written; what is only reserved
@@ -183,50 +107,26 @@ func SetPoolProperty(tx *world.Tx, name, property, value string) error {
 	if err != nil {
 		return err
 	}
-	c := &checker{tx: tx, action: "cannot set property for '" + name + "'"}
-	checked, err := checkPoolSettings(c, map[string]string{property: value})
-	switch {
-	case err != nil:
+	checked, err := checkPoolSettings(&checker{tx: tx, action: "cannot set property for '" + name + "'"}, map[string]string{property: value})
+	if err != nil {
 		return err
-	case checked["readonly"] != "":
-		return c.refuse("property 'readonly' can only be set at import time")
-	case ReadOnly(p):
-		return c.refuse("pool is read-only")
 	}
-	setPoolProperties(p, checked)
+	if p.Properties == nil {
+		p.Properties = map[string]string{}
+	}
+	maps.Copy(p.Properties, checked)
 	return nil
 }
 
 // checkPoolSettings is zpool_valid_proplist.
 func checkPoolSettings(c *checker, props map[string]string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, name := range sortedNames(props) {
-		value := props[name]
+	for name, value := range props {
 		p := FindPoolProperty(name)
-		switch {
-		case strings.HasPrefix(name, "feature@"):
-			return nil, world.NotSimulated("the property %s of a pool", name)
-		case p == nil:
-			return nil, c.refuse("invalid property '%s'", name)
-		case p.ReadOnly:
-			return nil, c.refuse("'%s' is readonly", name)
-		case p.Words != nil && !slices.Contains(p.Words, value):
-			return nil, c.refuse("'%s' must be one of '%s'", name, p.Values)
-		case p.Name == "ashift":
-			if n, err := strconv.Atoi(value); err != nil || n != 0 && (n < 9 || n > 16) {
-				return nil, c.refuse("invalid '%s=%s' property: only values between 9 and 16 are allowed.", name, value)
-			}
-		case p.Name == "altroot" && !strings.HasPrefix(value, "/"):
-			return nil, c.refuse("bad alternate root '%s'", value)
+		n, err := strconv.Atoi(value)
+		if p == nil || p.ReadOnly || p.Words != nil && !slices.Contains(p.Words, value) ||
+			p.Name == "ashift" && (err != nil || n != 0 && (n < 9 || n > 16)) {
+			return nil, world.NotSimulated("zpool: the property %s=%s of a pool", name, value)
 		}
-		out[p.Name] = value
 	}
-	return out, nil
-}
-
-func setPoolProperties(p *world.Pool, checked map[string]string) {
-	if p.Properties == nil {
-		p.Properties = map[string]string{}
-	}
-	maps.Copy(p.Properties, checked)
+	return maps.Clone(props), nil
 }

@@ -1,6 +1,8 @@
 package zfs
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,34 +40,27 @@ func OpenPool(tx *world.Tx, name string) (*world.Pool, error) {
 
 // PoolOptions are those of zpool create.
 type PoolOptions struct {
-	Force      bool              // -f: also devices of a pool that is not imported
 	Properties map[string]string // -o
-	Root       map[string]string // -O: of the root file system
+	Root       map[string]string // of the root file system
 }
 
-// CreatePool makes a pool of devices, with its root file system. Mounting that
+// CreatePool makes a pool of a device, with its root file system. Mounting that
 // is for the caller (MountAuto).
-func CreatePool(tx *world.Tx, name string, vdevs []string, o PoolOptions) error {
-	vdevs, err := resolveVdevs(tx, vdevs)
+func CreatePool(tx *world.Tx, name, device string, o PoolOptions) error {
+	vdev, err := resolveVdev(tx, device)
 	if err != nil {
 		return err
 	}
-	size, err := checkVdevs(tx, vdevs, o.Force)
-	if err != nil {
+	if err := cmp.Or(checkDevice(tx, vdev), checkPool(name)); err != nil {
 		return err
 	}
 	c := &checker{tx: tx, action: "cannot create '" + name + "'", types: TypeFilesystem, keysToo: true}
-	if why := CheckPoolName(name); why != "" {
-		return c.refuse("%s\npool name may have been omitted", why)
-	}
 	props, err := checkPoolSettings(c, o.Properties)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case props["readonly"] != "":
-		return c.refuse("property 'readonly' can only be set at import time")
 	}
 	local, err := c.check(o.Root)
+	size := VdevSize(tx, vdev)
 	switch {
 	case err != nil:
 		return err
@@ -74,19 +69,16 @@ func CreatePool(tx *world.Tx, name string, vdevs []string, o PoolOptions) error 
 	case size < minPoolDevice:
 		return c.refuse("one or more devices is less than the minimum size (64M)")
 	}
-	if err := openVdevs(tx, c, vdevs); err != nil {
+	if err := openVdev(tx, c, vdev); err != nil {
 		return err
 	}
 	p := &world.Pool{
-		Name: name, GUID: max(1, tx.Draw("guid")), Vdevs: vdevs, Size: size, Health: "ONLINE", Imported: true, Properties: props,
+		Name: name, GUID: max(1, tx.Draw("guid")), Vdevs: []string{vdev}, Size: size, Health: online, Imported: true, Properties: props,
 	}
 	relabel(tx, p.Vdevs, name)
 	tx.State.Pools = append(tx.State.Pools, p)
-	if err := writeLabels(tx, p); err != nil {
-		return err
-	}
 	addDataset(tx, &world.Dataset{Name: name, Type: "filesystem", Used: OwnBytes, Local: local})
-	return nil
+	return writeLabels(tx, p)
 }
 
 // minPoolDevice is SPA_MINDEVSIZE.
@@ -112,11 +104,9 @@ func relabel(tx *world.Tx, vdevs []string, pool string) {
 
 // DropPool removes what the system still had of a pool that has no disk.
 func DropPool(tx *world.Tx, p *world.Pool) error {
-	if err := eraseContents(tx, p); err != nil {
-		return err
-	}
+	err := eraseContents(tx, p)
 	forgetPools(tx, func(o *world.Pool) bool { return o == p })
-	return nil
+	return err
 }
 
 // forgetPools removes what nothing is left of.
@@ -128,18 +118,6 @@ func forgetPools(tx *world.Tx, lost func(*world.Pool) bool) {
 		maps.DeleteFunc(tx.State.Datasets, func(name string, _ *world.Dataset) bool { return strings.HasPrefix(name, park(p)) })
 		return true
 	})
-}
-
-// checkVdevs looks at the devices of a new pool and adds up their size.
-func checkVdevs(tx *world.Tx, vdevs []string, force bool) (uint64, error) {
-	var total uint64
-	for _, device := range vdevs {
-		if err := checkDevice(tx, device, force); err != nil {
-			return 0, err
-		}
-		total += VdevSize(tx, device)
-	}
-	return total, nil
 }
 
 func clonePool(p *world.Pool) *world.Pool {
@@ -155,10 +133,11 @@ func park(p *world.Pool) string { return strconv.FormatUint(p.GUID, 10) + ":" }
 // disableDatasets unmounts all of a pool (zpool_disable_datasets).
 func disableDatasets(tx *world.Tx, p *world.Pool, force bool) error {
 	for _, d := range mountsBelow(tx, "/") {
-		if PoolName(d.Name) == p.Name {
-			if err := Unmount(tx, d.Name, force); err != nil {
-				return err
-			}
+		if PoolName(d.Name) != p.Name {
+			continue
+		}
+		if err := Unmount(tx, d.Name, force); err != nil {
+			return err
 		}
 	}
 	if d := MountedAt(tx, "/"); d != nil && PoolName(d.Name) == p.Name {
@@ -169,12 +148,12 @@ func disableDatasets(tx *world.Tx, p *world.Pool, force bool) error {
 
 // poolBusy says whether a zone holds a volume or dataset of the pool.
 func poolBusy(tx *world.Tx, p *world.Pool) bool {
-	for _, d := range append(Descendants(tx, p.Name), FindDataset(tx, p.Name)) {
-		if d != nil && (volumeBusy(tx, d.Name) || lent(tx, d.Name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(Descendants(tx, p.Name), func(d *world.Dataset) bool { return given(tx, d.Name) })
+}
+
+// poolDatasets are all of an imported pool.
+func poolDatasets(tx *world.Tx, p *world.Pool) []*world.Dataset {
+	return SelectDatasets(tx, func(d *world.Dataset) bool { return PoolName(d.Name) == p.Name })
 }
 
 // DestroyPool destroys a pool with all that is in it.
@@ -189,7 +168,7 @@ func DestroyPool(tx *world.Tx, name string, force bool) error {
 	if poolBusy(tx, p) {
 		return refuse("cannot destroy '%s': pool is busy", name)
 	}
-	for _, d := range SelectDatasets(tx, func(d *world.Dataset) bool { return PoolName(d.Name) == name }) {
+	for _, d := range poolDatasets(tx, p) {
 		where, source := mountpoint(tx, d)
 		if err := remove(tx, d); err != nil {
 			return err
@@ -204,12 +183,12 @@ func DestroyPool(tx *world.Tx, name string, force bool) error {
 }
 
 // ExportPool makes a pool leave the sled, with its datasets.
-func ExportPool(tx *world.Tx, name string, force bool) error {
+func ExportPool(tx *world.Tx, name string) error {
 	p := FindPool(tx, name)
 	if p == nil {
 		return refuse("cannot open '%s': no such pool", name)
 	}
-	if err := ReleasePool(tx, p, force); err != nil {
+	if err := ReleasePool(tx, p, false); err != nil {
 		return err
 	}
 	if p.Orphaned {
@@ -228,7 +207,7 @@ func ReleasePool(tx *world.Tx, p *world.Pool, force bool) error {
 	if poolBusy(tx, p) {
 		return refuse("cannot export '%s': pool is busy", p.Name)
 	}
-	for _, d := range SelectDatasets(tx, func(d *world.Dataset) bool { return PoolName(d.Name) == p.Name }) {
+	for _, d := range poolDatasets(tx, p) {
 		if err := removeDevices(tx, d); err != nil {
 			return err
 		}
@@ -238,8 +217,6 @@ func ReleasePool(tx *world.Tx, p *world.Pool, force bool) error {
 		tx.State.Datasets[d.Name] = d
 	}
 	p.Imported = false
-	delete(p.Properties, "altroot")
-	delete(p.Properties, "readonly")
 	return nil
 }
 
@@ -251,41 +228,24 @@ func setName(d *world.Dataset, from, to string) {
 	}
 }
 
-// ImportPool brings back a pool that is not imported, under a name.
-// Mounting its file systems is for the caller (MountPool).
-func ImportPool(tx *world.Tx, found Candidate, name string, props map[string]string) error {
+// ImportPool brings back a pool that is not imported. Mounting its file systems is
+// for the caller (MountPool).
+func ImportPool(tx *world.Tx, found Candidate) error {
 	p := found.Pool
-	c := &checker{tx: tx, action: "cannot import '" + p.Name + "'"}
-	checked, err := checkPoolSettings(c, props)
-	switch {
-	case err != nil:
-		return err
-	case FindPool(tx, name) != nil:
-		return c.refuse("a pool already exists with that name")
-	}
-	if why := CheckPoolName(name); why != "" {
-		return c.refuse("%s", why)
+	if FindPool(tx, p.Name) != nil {
+		return refuse("cannot import '%s': a pool already exists with that name", p.Name)
 	}
 	p.Vdevs = found.Found
-	if err := unpark(tx, p, name); err != nil {
-		return err
-	}
-	p.Name, p.Imported, p.Exported, p.Health = name, true, false, Measure(tx, p)
-	setPoolProperties(p, checked)
-	relabel(tx, p.Vdevs, name)
-	return writeLabels(tx, p)
+	err := unpark(tx, p)
+	p.Imported, p.Exported, p.Health = true, false, Measure(tx, p)
+	relabel(tx, p.Vdevs, p.Name)
+	return errors.Join(err, writeLabels(tx, p))
 }
 
 // MountPool mounts the file systems of a pool that are to be mounted, parents
 // first. It tries all (zpool_enable_datasets).
 func MountPool(tx *world.Tx, name string) error {
-	var failed error
-	for _, d := range SelectDatasets(tx, func(d *world.Dataset) bool { return PoolName(d.Name) == name && d.Mounted == "" }) {
-		if Kind(d) == TypeFilesystem {
-			failed = joinRefusals(failed, MountWith(tx, d.Name, MountOptions{Quiet: true}))
-		}
-	}
-	return failed
+	return mountAll(tx, func(d *world.Dataset) bool { return PoolName(d.Name) == name })
 }
 
 // RootPool is the pool that the sled was booted from.

@@ -62,25 +62,17 @@ func readNotes(tx *world.Tx, notes string) []*move {
 // settleMoves takes out all that is not where the state has it, the newest
 // first, and then puts in what is to be mounted, parents first.
 func settleMoves(tx *world.Tx, moves []*move) error {
+	var steps []func() error
 	for _, m := range moves {
-		if err := finishMove(tx, m); err != nil {
-			return err
-		}
+		steps = append(steps, func() error { return finishMove(tx, m) })
 	}
 	for _, m := range moves {
-		if err := takeBack(tx, m); err != nil {
-			return err
-		}
+		steps = append(steps, func() error { return takeBack(tx, m) })
 	}
-	slices.SortFunc(moves, func(a, b *move) int { return strings.Compare(a.wanted(), b.wanted()) })
-	for _, m := range moves {
-		if dir := m.wanted(); m.out && dir != "" {
-			if err := putBack(tx, m.id, dir); err != nil {
-				return err
-			}
-		}
+	for _, m := range slices.SortedFunc(slices.Values(moves), func(a, b *move) int { return strings.Compare(a.wanted(), b.wanted()) }) {
+		steps = append(steps, func() error { return putBack(tx, m) })
 	}
-	return nil
+	return inTurn(steps...)
 }
 
 // wanted is where the state has the contents, "" for aside.
@@ -93,47 +85,39 @@ func (m *move) wanted() string {
 
 // finishMove settles a move that was half done, so that the contents are at its
 // directory or aside, and says which.
-func finishMove(tx *world.Tx, m *move) error {
+func finishMove(tx *world.Tx, m *move) (err error) {
 	if tx.Exists(goneOf(m.id)) && m.dataset != nil {
-		if err := tx.Files.Rename(goneOf(m.id), treeOf(m.id)); err != nil {
-			return err
-		}
+		err = tx.Files.Rename(goneOf(m.id), treeOf(m.id))
 	}
 	m.out = m.dir == "" || tx.Exists(treeOf(m.id)) || tx.Exists(goneOf(m.id))
-	if m.dir != "" && m.out && tx.Exists(coveredOf(m.id)) {
-		return tx.Files.Rename(coveredOf(m.id), m.dir)
+	if err == nil && m.dir != "" && m.out && tx.Exists(coveredOf(m.id)) {
+		err = tx.Files.Rename(coveredOf(m.id), m.dir)
 	}
-	return nil
+	return err
 }
 
 // takeBack removes contents from where the state does not have them, and
 // removes those of a dataset that is not in it.
 func takeBack(tx *world.Tx, m *move) error {
+	var steps []func() error
 	if !m.out && m.wanted() != m.dir {
-		if err := tx.Files.Rename(m.dir, treeOf(m.id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err := tx.Files.Rename(coveredOf(m.id), m.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 		m.out = true
+		steps = append(steps, func() error { return unless(tx.Files.Rename(m.dir, treeOf(m.id)), fs.ErrNotExist) },
+			func() error { return unless(tx.Files.Rename(coveredOf(m.id), m.dir), fs.ErrNotExist) })
 	}
-	if m.dataset != nil {
-		return nil
+	if m.dataset == nil {
+		steps = append(steps, func() error { return world.RemoveTree(tx.Files, goneOf(m.id)) },
+			func() error { return world.RemoveTree(tx.Files, treeOf(m.id)) })
 	}
-	if err := world.RemoveTree(tx.Files, goneOf(m.id)); err != nil {
-		return err
-	}
-	return world.RemoveTree(tx.Files, treeOf(m.id))
+	return inTurn(steps...)
 }
 
 // putBack puts contents where the state has them.
-func putBack(tx *world.Tx, id, dir string) error {
-	if !tx.Exists(treeOf(id)) {
+func putBack(tx *world.Tx, m *move) error {
+	dir := m.wanted()
+	if !m.out || dir == "" || !tx.Exists(treeOf(m.id)) {
 		return nil
 	}
-	if err := tx.Files.Rename(dir, coveredOf(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return tx.Files.Rename(treeOf(id), dir)
+	return inTurn(func() error { return unless(tx.Files.Rename(dir, coveredOf(m.id)), fs.ErrNotExist) },
+		func() error { return tx.Files.Rename(treeOf(m.id), dir) })
 }

@@ -1,18 +1,16 @@
 package zfs
 
-import "path"
-
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// A change list is the file systems that a change of a mountpoint, of the
-// property zoned or of a name moves: they are unmounted before it and mounted
-// again after it (usr/src/lib/libzfs/common/libzfs_changelist.c).
+// A change list is the file systems that a change of a mountpoint or of
+// the property zoned moves: they are unmounted before it and mounted again after it (usr/src/lib/libzfs/common/libzfs_changelist.c).
 type changeList struct {
 	tx    *world.Tx
 	nodes []*changeNode // deepest mountpoint first; the changed dataset is among them
@@ -29,55 +27,33 @@ type changeNode struct {
 	zoned   bool
 }
 
-// gather lists what a change of d's property moves. For "mountpoint" that is d
-// and what inherits from it; for "zoned" and "name" all file systems below.
-func gather(tx *world.Tx, d *world.Dataset, property string) *changeList {
-	list := &changeList{tx: tx}
-	list.add(d)
+// gather lists what a change of d's mountpoint moves: d and what inherits from it;
+// all of what lies below d if zoned is changed.
+func gather(tx *world.Tx, d *world.Dataset, all bool) *changeList {
 	where, _ := mountpoint(tx, d)
-	list.wasLegacy = property == "mountpoint" && !strings.HasPrefix(where, "/")
-	list.addBelow(d, property == "mountpoint")
+	list := &changeList{tx: tx, wasLegacy: !all && !strings.HasPrefix(where, "/")}
+	for _, o := range append(Descendants(tx, d.Name), d) {
+		_, from := nearest(tx, o, "mountpoint")
+		if Kind(o) != TypeFilesystem || !all && from != nil && o != d && isBelow(from.Name, d.Name) {
+			continue
+		}
+		where, source := mountpoint(tx, o)
+		list.nodes = append(list.nodes, &changeNode{
+			dataset: o, where: where, source: source, mounted: o.Mounted != "", zoned: word(tx, o, "zoned") == "on",
+		})
+	}
 	slices.SortStableFunc(list.nodes, func(a, b *changeNode) int { return cmp.Compare(b.where, a.where) })
 	return list
 }
 
-func (l *changeList) add(d *world.Dataset) {
-	where, source := mountpoint(l.tx, d)
-	l.nodes = append(l.nodes, &changeNode{
-		dataset: d, where: where, source: source, mounted: d.Mounted != "", zoned: word(l.tx, d, "zoned") == "on",
-	})
-}
-
-// addBelow adds the file systems below d; with inheriting only those whose
-// mountpoint comes from d or above.
-func (l *changeList) addBelow(d *world.Dataset, inheriting bool) {
-	var own []string
-	for _, below := range Descendants(l.tx, d.Name) {
-		if Kind(below) != TypeFilesystem {
-			continue
-		}
-		_, local := below.Local["mountpoint"]
-		if inheriting && (local || slices.ContainsFunc(own, func(name string) bool { return isBelow(below.Name, name) })) {
-			own = append(own, below.Name)
-			continue
-		}
-		l.add(below)
-	}
-}
-
-// zonedChild says whether what is below the changed dataset is in a zone.
-func (l *changeList) zonedChild(d *world.Dataset) bool {
-	return slices.ContainsFunc(l.nodes, func(n *changeNode) bool { return n.zoned && n.dataset != d })
-}
-
 // unmount unmounts all that is mounted. If one is busy, those before it are
 // mounted again.
-func (l *changeList) unmount(force bool) error {
+func (l *changeList) unmount() error {
 	for i, n := range l.nodes {
 		if n.zoned || !n.mounted {
 			continue
 		}
-		if err := Unmount(l.tx, n.dataset.Name, force); err != nil {
+		if err := Unmount(l.tx, n.dataset.Name, false); err != nil {
 			done := &changeList{tx: l.tx, nodes: l.nodes[:i]}
 			return joinRefusals(err, done.remount())
 		}
@@ -97,7 +73,7 @@ func (l *changeList) remount() error {
 	var failed error
 	for _, n := range slices.Backward(l.nodes) {
 		if !n.zoned && (n.mounted || l.wasLegacy) && n.dataset.Mounted == "" {
-			failed = joinRefusals(failed, mount(l.tx, n.dataset, false))
+			failed = joinRefusals(failed, mount(l.tx, n.dataset))
 		}
 	}
 	return failed
@@ -113,12 +89,7 @@ func Unmount(tx *world.Tx, name string, force bool) error {
 	if busy(tx, d.Mounted, force) {
 		return refuse("cannot unmount '%s': Device busy", d.Mounted)
 	}
-	dir := d.Mounted
-	if err := moveOut(tx, d, dir); err != nil {
-		return err
-	}
-	d.Mounted = ""
-	return nil
+	return moveOut(tx, d)
 }
 
 // busy says whether a file system mounted on dir cannot be unmounted: another
@@ -145,39 +116,20 @@ func busy(tx *world.Tx, dir string, force bool) bool {
 	return false
 }
 
-// volumeBusy says whether a zone that the kernel knows has the volume's device.
-func volumeBusy(tx *world.Tx, name string) bool {
-	for _, z := range tx.State.Zones {
-		if z.Kernel == nil {
-			continue
-		}
-		for _, r := range z.Kernel.Config.All("device") {
-			if m := r.Get("match"); m == "/dev/zvol/rdsk/"+name || m == "/dev/zvol/dsk/"+name {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// lent says whether the dataset, or what it lies in, was given to a zone that
-// the kernel knows (zonecfg's resource dataset).
-func lent(tx *world.Tx, name string) bool {
-	for _, z := range tx.State.Zones {
-		if z.Kernel == nil {
-			continue
-		}
-		for _, r := range z.Kernel.Config.All("dataset") {
-			if n := r.Get("name"); n == name || isBelow(name, n) {
-				return true
-			}
-		}
-	}
-	return false
+// given says whether a zone that the kernel knows has the volume's device, or was
+// given the dataset or what it lies in (zonecfg's resource dataset).
+func given(tx *world.Tx, name string) bool {
+	return slices.ContainsFunc(tx.State.Zones, func(z *world.Zone) bool {
+		return z.Kernel != nil && (slices.ContainsFunc(z.Kernel.Config.All("device"), func(r *world.Resource) bool {
+			return r.Get("match") == "/dev/zvol/rdsk/"+name || r.Get("match") == "/dev/zvol/dsk/"+name
+		}) || slices.ContainsFunc(z.Kernel.Config.All("dataset"), func(r *world.Resource) bool {
+			return world.Below(r.Get("name"), name)
+		}))
+	})
 }
 
 // UnmountTree is "zfs unmount NAME": with all that inherits its mountpoint.
-func UnmountTree(tx *world.Tx, name string, force bool) error {
+func UnmountTree(tx *world.Tx, name string) error {
 	d, err := OpenDataset(tx, name, TypeFilesystem)
 	if err != nil {
 		return err
@@ -188,5 +140,5 @@ func UnmountTree(tx *world.Tx, name string, force bool) error {
 	case d.Mounted == "":
 		return refuse("cannot unmount '%s': not currently mounted", name)
 	}
-	return gather(tx, d, "mountpoint").unmount(force)
+	return gather(tx, d, false).unmount()
 }

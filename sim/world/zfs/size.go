@@ -3,6 +3,8 @@ package zfs
 import (
 	"strconv"
 	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // Sizes as ZFS writes and reads them (usr/src/lib/libzfs/common/libzfs_util.c,
@@ -17,10 +19,7 @@ func NiceNumber(n uint64) string {
 	for rest := n; rest >= 1024 && index < len(sizeUnits)-1; rest >>= 10 {
 		index++
 	}
-	if index == 0 {
-		return strconv.FormatUint(n, 10)
-	}
-	unit := string(sizeUnits[index])
+	unit := strings.TrimPrefix(string(sizeUnits[index]), "B")
 	whole := uint64(1) << (10 * index)
 	if n%whole == 0 {
 		return strconv.FormatUint(n/whole, 10) + unit
@@ -34,31 +33,17 @@ func NiceNumber(n uint64) string {
 	return strconv.FormatFloat(value, 'f', 0, 64) + unit
 }
 
-// ParseSize reads a whole number with an optional unit: "100G", "512mb". The error
-// is the description that libzfs gives.
+// ParseSize reads a whole number with an optional unit: "100G", "512mb".
 func ParseSize(s string) (uint64, error) {
-	unit := strings.TrimLeft(s, "0123456789")
-	if unit == s || strings.HasPrefix(unit, ".") {
-		return 0, refuse("bad numeric value '%s'", s)
+	digits := strings.TrimRight(s, "BKMGTPEZbkmgtpez")
+	unit := strings.ToUpper(s[len(digits):])
+	if len(unit) == 2 && unit[0] != 'B' {
+		unit = strings.TrimSuffix(unit, "B")
 	}
-	n, err := strconv.ParseUint(s[:len(s)-len(unit)], 10, 64)
-	shift, known := unitShift(unit)
-	switch {
-	case !known:
-		return 0, refuse("invalid numeric suffix '%s'", unit)
-	case err != nil || shift >= 64 || n<<shift>>shift != n:
-		return 0, refuse("numeric value is too large")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	shift := 10 * max(0, strings.Index(sizeUnits, unit))
+	if err != nil || len(unit) > 1 || shift >= 64 || n<<shift>>shift != n {
+		return 0, world.NotSimulated("zfs: the number '%s'", s)
 	}
 	return n << shift, nil
-}
-
-// unitShift is how far a unit shifts: 10 for "K", "k" and "KB". "BB" is weird and
-// refused.
-func unitShift(unit string) (int, bool) {
-	letter := strings.ToUpper(unit)
-	if len(letter) == 2 && letter[1] == 'B' && letter[0] != 'B' {
-		letter = letter[:1]
-	}
-	i := strings.Index(sizeUnits, letter)
-	return 10 * max(0, i), i >= 0 && len(letter) <= 1
 }

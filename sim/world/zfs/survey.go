@@ -2,12 +2,9 @@ package zfs
 
 import (
 	"path"
-	"syscall"
-)
-
-import (
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -71,16 +68,8 @@ func (s *Survey) Bytes(d *world.Dataset, property string) uint64 {
 		return sp.used()
 	case "available":
 		return sp.free + sp.reservation
-	case "referenced":
-		return sp.referenced
-	case "usedbydataset", "written":
-		return sp.own
-	case "usedbychildren":
-		return sp.children
-	case "usedbyrefreservation":
-		return sp.reservation
 	}
-	return 0
+	return sp.referenced
 }
 
 // account adds up the sizes, from the leaves to the pools, and then shares out
@@ -98,7 +87,7 @@ func (s *Survey) account() {
 			sp.reservation = want - sp.referenced
 		}
 		if above := s.space[parentName(d.Name)]; above != nil {
-			above.children += max(sp.used(), number(d, "reservation"))
+			above.children += sp.used()
 		}
 	}
 	s.pools = map[string]uint64{}
@@ -120,13 +109,10 @@ func (s *Survey) share(d *world.Dataset) uint64 {
 		s.pools[d.Name] = Capacity(s.tx, d.Name)
 		left = minus(s.pools[d.Name], used)
 	} else {
-		left = above.free + minus(number(d, "reservation"), used)
+		left = above.free
 	}
 	if quota := number(d, "quota"); quota > 0 {
 		left = min(left, minus(quota, used))
-	}
-	if quota := number(d, "refquota"); quota > 0 {
-		left = min(left, minus(quota, sp.referenced))
 	}
 	return left
 }
@@ -139,9 +125,6 @@ func referenced(tx *world.Tx, d *world.Dataset) uint64 {
 	total := d.Used
 	for hops := 0; d.Origin != "" && hops < maxDatasetDepth; hops++ {
 		origin := tx.State.Datasets[parentName(d.Origin)]
-		if origin == nil {
-			break
-		}
 		total += origin.Used
 		d = origin
 	}
@@ -157,29 +140,17 @@ func referenced(tx *world.Tx, d *world.Dataset) uint64 {
 // the slop that the kernel keeps back (spa_get_slop_space in spa_misc.c).
 func Capacity(tx *world.Tx, pool string) uint64 {
 	p := FindPool(tx, pool)
-	if p == nil {
-		return 0
-	}
 	slop := max(p.Size>>5, min(p.Size/2, 128<<20))
 	return minus(p.Size-slop, p.Ballast)
 }
 
 // number is a local size; 0 if it is not set.
 func number(d *world.Dataset, property string) uint64 {
-	v := d.Local[property]
-	if v == "" {
-		return 0
-	}
-	n, _ := strconv.ParseUint(v, 10, 64)
+	n, _ := strconv.ParseUint(d.Local[property], 10, 64)
 	return n
 }
 
-func minus(a, b uint64) uint64 {
-	if b > a {
-		return 0
-	}
-	return a - b
-}
+func minus(a, b uint64) uint64 { return max(a, b) - b }
 
 // What files hold, and whether there is room for more. Looking through all files
 // for every listing would take long, so they are counted where a limit is near:
@@ -203,7 +174,7 @@ func counted(tx *world.Tx, d *world.Dataset) bool {
 		return true
 	}
 	for at := d; at != nil; at = tx.State.Datasets[parentName(at.Name)] {
-		if number(at, "quota") > 0 || at == d && number(at, "refquota") > 0 {
+		if number(at, "quota") > 0 {
 			return true
 		}
 	}
@@ -230,10 +201,7 @@ func fileBytes(tx *world.Tx, d *world.Dataset) uint64 {
 }
 
 func treeBytes(tx *world.Tx, dir string) uint64 {
-	entries, err := tx.Files.ReadDir(dir)
-	if err != nil {
-		return 0
-	}
+	entries, _ := tx.Files.ReadDir(dir)
 	var total uint64
 	for _, e := range entries {
 		name := path.Join(dir, e.Name)
@@ -265,19 +233,13 @@ func Room(tx *world.Tx, name string, n uint64) error {
 		if quota := number(at, "quota"); quota > 0 && sp.used()+n > quota {
 			return syscall.EDQUOT
 		}
-		if quota := number(at, "refquota"); at == d && quota > 0 && sp.referenced+n > quota {
-			return syscall.EDQUOT
-		}
 	}
 	return syscall.ENOSPC
 }
 
 // MountedReadOnly says that nothing can be written to a mounted file system: its
-// property readonly, or that of the pool.
+// property readonly.
 func MountedReadOnly(tx *world.Tx, d *world.Dataset) bool {
-	if p := FindPool(tx, PoolName(d.Name)); p != nil && ReadOnly(p) {
-		return true
-	}
 	value, _ := nearest(tx, d, "readonly")
 	return value == "on"
 }

@@ -39,24 +39,36 @@ func treeOf(id string) string    { return Aside + "/" + id }
 func coveredOf(id string) string { return Aside + "/" + id + ".covered" }
 func goneOf(id string) string    { return Aside + "/" + id + ".gone" }
 
+// inTurn takes steps until one fails.
+func inTurn(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unless is an error that is not this one.
+func unless(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}
+
 // ensureTree makes the directory for the contents of a dataset that has none.
 // One that is there was left by a transaction that was never stored.
 func ensureTree(tx *world.Tx, d *world.Dataset) error {
 	if d.Tree != "" {
 		return nil
 	}
-	if err := beginMoves(tx); err != nil {
-		return err
-	}
-	tree := treeOf(id(d))
-	if err := world.RemoveTree(tx.Files, tree); err != nil {
-		return err
-	}
-	if err := tx.Files.Mkdir(tree, 0o755); err != nil {
-		return err
-	}
-	d.Tree = tree
-	return nil
+	d.Tree = treeOf(id(d))
+	return inTurn(
+		func() error { return beginMoves(tx) },
+		func() error { return world.RemoveTree(tx.Files, d.Tree) },
+		func() error { return tx.Files.Mkdir(d.Tree, 0o755) },
+	)
 }
 
 // beginMoves settles what earlier transactions noted, once: the notes of this
@@ -66,57 +78,43 @@ func beginMoves(tx *world.Tx) error {
 		return nil
 	}
 	tx.Moving = true
-	if err := RecoverDatasets(tx); err != nil {
-		return err
-	}
-	return host.MkdirAll(tx.Files, Aside, 0o700)
+	return inTurn(func() error { return RecoverDatasets(tx) }, func() error { return host.MkdirAll(tx.Files, Aside, 0o700) })
 }
 
 // note writes down a move that is about to be made.
 func note(tx *world.Tx, d *world.Dataset, dir string) error {
-	if err := beginMoves(tx); err != nil {
-		return err
-	}
 	line := []byte(id(d) + " " + dir + "\n")
-	err := tx.Files.Append(Pending, line)
-	if !errors.Is(err, fs.ErrNotExist) {
+	return inTurn(func() error { return beginMoves(tx) }, func() error {
+		err := tx.Files.Append(Pending, line)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = world.Put(tx.Files, Pending, line, 0o600)
+		}
 		return err
-	}
-	return world.Put(tx.Files, Pending, line, 0o600)
+	})
 }
 
-// moveIn puts the contents of a dataset in the place of a directory.
+// moveIn mounts a dataset: its contents come in the place of a directory.
 func moveIn(tx *world.Tx, d *world.Dataset, dir string) error {
-	if err := ensureTree(tx, d); err != nil {
-		return err
-	}
-	if err := note(tx, d, dir); err != nil {
-		return err
-	}
-	if err := tx.Files.Rename(dir, coveredOf(id(d))); err != nil {
-		return err
-	}
-	return tx.Files.Rename(d.Tree, dir)
+	return inTurn(
+		func() error { return ensureTree(tx, d) },
+		func() error { return note(tx, d, dir) },
+		func() error { return tx.Files.Rename(dir, coveredOf(id(d))) },
+		func() error { d.Mounted = dir; return tx.Files.Rename(d.Tree, dir) },
+	)
 }
 
-// moveOut takes the contents of a dataset away from the directory where it is
-// mounted, and uncovers what was there.
-func moveOut(tx *world.Tx, d *world.Dataset, dir string) error {
-	if err := note(tx, d, dir); err != nil {
-		return err
-	}
-	d.Tree = treeOf(id(d))
-	if err := world.RemoveTree(tx.Files, d.Tree); err != nil {
-		return err
-	}
-	if err := tx.Files.Rename(dir, d.Tree); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := tx.Files.Rename(coveredOf(id(d)), dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	// Mounted when the sled was made: nothing was covered.
-	return host.MkdirAll(tx.Files, dir, 0o755)
+// moveOut unmounts a dataset: its contents go away from the directory where it is
+// mounted, and what was there is uncovered. Mounted when the sled was made, it has
+// covered nothing.
+func moveOut(tx *world.Tx, d *world.Dataset) error {
+	dir, tree := d.Mounted, treeOf(id(d))
+	return inTurn(
+		func() error { return note(tx, d, dir) },
+		func() error { return world.RemoveTree(tx.Files, tree) },
+		func() error { d.Mounted, d.Tree = "", tree; return unless(tx.Files.Rename(dir, tree), fs.ErrNotExist) },
+		func() error { return unless(tx.Files.Rename(coveredOf(id(d)), dir), fs.ErrNotExist) },
+		func() error { return host.MkdirAll(tx.Files, dir, 0o755) },
+	)
 }
 
 // discard moves the contents of a dataset that is destroyed out of the way.
@@ -124,13 +122,10 @@ func discard(tx *world.Tx, d *world.Dataset) error {
 	if d.Tree == "" {
 		return nil
 	}
-	if err := note(tx, d, ""); err != nil {
-		return err
-	}
-	if err := tx.Files.Rename(d.Tree, goneOf(id(d))); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return inTurn(
+		func() error { return note(tx, d, "") },
+		func() error { return unless(tx.Files.Rename(d.Tree, goneOf(id(d))), fs.ErrNotExist) },
+	)
 }
 
 // copyContents gives a new dataset the contents of another, which may be
@@ -145,16 +140,10 @@ func copyContents(tx *world.Tx, from, to *world.Dataset) error {
 		return nil
 	}
 	if entries, err := tx.Files.ReadDir(source); err != nil || len(entries) == 0 {
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	if err := ensureTree(tx, to); err != nil {
-		return err
+		return unless(err, fs.ErrNotExist)
 	}
 	to.Immutable = slices.Clone(from.Immutable)
-	return copyTo(tx, from, to.Tree)
+	return inTurn(func() error { return ensureTree(tx, to) }, func() error { return copyTo(tx, from, to.Tree) })
 }
 
 // copyTree copies what is in a directory to another that is there. A directory
@@ -164,39 +153,27 @@ func copyTree(files host.Files, from, to string, covered map[string]string) erro
 		from = under
 	}
 	info, err := files.Stat(from)
-	if err != nil {
-		return err
+	if err == nil {
+		err = files.Chmod(to, info.Mode)
 	}
-	if err := files.Chmod(to, info.Mode); err != nil {
-		return err
-	}
-	entries, err := files.ReadDir(from)
-	if err != nil {
-		return err
-	}
+	entries, unread := files.ReadDir(from)
+	err = errors.Join(err, unread)
 	for _, e := range entries {
 		source, target := path.Join(from, e.Name), path.Join(to, e.Name)
 		switch {
+		case err != nil:
 		case e.Mode.IsDir():
 			if err = files.Mkdir(target, 0o700); err == nil {
 				err = copyTree(files, source, target, covered)
 			}
 		case e.Mode.IsRegular():
-			err = copyFile(files, source, target, e.Mode)
-		}
-		if err != nil {
-			return err
+			var data []byte
+			if data, err = host.ReadFile(files, source); err == nil {
+				err = world.Put(files, target, data, e.Mode)
+			}
 		}
 	}
-	return nil
-}
-
-func copyFile(files host.Files, from, to string, mode fs.FileMode) error {
-	data, err := host.ReadFile(files, from)
-	if err != nil {
-		return err
-	}
-	return world.Put(files, to, data, mode)
+	return err
 }
 
 // empty says whether the dataset has no contents that anybody has seen.
@@ -206,9 +183,6 @@ func empty(d *world.Dataset) bool {
 
 // copyTo copies the contents of a dataset, mounted or not, to a new directory.
 func copyTo(tx *world.Tx, d *world.Dataset, dir string) error {
-	if err := host.MkdirAll(tx.Files, dir, 0o755); err != nil {
-		return err
-	}
 	source := d.Tree
 	covered := map[string]string{}
 	if d.Mounted != "" {
@@ -217,5 +191,8 @@ func copyTo(tx *world.Tx, d *world.Dataset, dir string) error {
 			covered[o.Mounted] = coveredOf(id(o))
 		}
 	}
-	return copyTree(tx.Files, source, dir, covered)
+	return inTurn(
+		func() error { return host.MkdirAll(tx.Files, dir, 0o755) },
+		func() error { return copyTree(tx.Files, source, dir, covered) },
+	)
 }

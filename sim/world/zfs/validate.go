@@ -1,9 +1,7 @@
 package zfs
 
 import (
-	"cmp"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,17 +49,10 @@ func suspended(tx *world.Tx, dataset string) bool {
 // Reachable says that a listing shows the dataset.
 func Reachable(tx *world.Tx, dataset string) bool { return !suspended(tx, dataset) }
 
-// ReadOnly says that the pool was imported with readonly=on.
-func ReadOnly(p *world.Pool) bool { return p.Properties["readonly"] == "on" }
-
-// writable refuses to change anything in a pool that is suspended, or read-only
-// (POOL_CHECK_READONLY gives EROFS).
+// writable refuses to change anything in a pool that is suspended.
 func (c *checker) writable(dataset string) error {
-	switch p := FindPool(c.tx, PoolName(dataset)); {
-	case p != nil && Lost(p):
+	if suspended(c.tx, dataset) {
 		return c.refuse("%s", suspendedIO)
-	case p != nil && ReadOnly(p):
-		return c.refuse("pool is read-only")
 	}
 	return nil
 }
@@ -98,17 +89,12 @@ func sortedNames(props map[string]string) []string { return slices.Sorted(maps.K
 func (c *checker) one(name, value string) (stored, canonical string, err error) {
 	p := FindDatasetProperty(name)
 	switch {
-	case p == nil && UserProperty(name):
-		if len(name) >= maxDatasetName || len(value) >= maxUserValue {
-			return "", "", c.refuse("property name or value too long")
-		}
+	case p == nil && UserProperty(name) && len(name) < maxDatasetName && len(value) < maxUserValue:
 		return name, value, nil
-	case p == nil && strings.Contains(otherProperties, " "+name+" "):
-		return "", "", world.NotSimulated("the property %s of ZFS", name)
-	case p == nil:
+	case p == nil && datasetTable()[name] == nil && !UserProperty(name):
 		return "", "", c.refuse("invalid property '%s'", name)
-	case p.Types&c.types == 0 || c.types == TypeSnapshot:
-		return "", "", c.refuse("'%s' does not apply to datasets of this type", name)
+	case p == nil || p.Types&c.types == 0 || c.types == TypeSnapshot || p.Rule == PropConstant:
+		return "", "", world.NotSimulated("zfs: the property %s of such a dataset", name)
 	case p.ReadOnly() && !c.mayOnce(p):
 		return "", "", c.refuse("'%s' is readonly", name)
 	}
@@ -134,7 +120,7 @@ func (c *checker) parse(p *DatasetProperty, value string) (string, error) {
 		return value, nil
 	case p.Kind == PropertyWord:
 		if !slices.Contains(p.Words, value) {
-			return "", c.refuse("'%s' must be one of '%s'", p.Name, p.Values)
+			return "", c.refuse("'%s' must be one of '%s'", p.Name, strings.Join(p.Words, " | "))
 		}
 		return value, nil
 	case value == "none":
@@ -143,41 +129,27 @@ func (c *checker) parse(p *DatasetProperty, value string) (string, error) {
 		return value, nil
 	}
 	n, err := ParseSize(value)
-	if err != nil {
-		return "", c.refuse("%s", err.Error())
+	if err == nil && n == 0 && p.Name == "quota" {
+		err = world.NotSimulated("zfs: a quota of 0")
 	}
-	if n == 0 && (p.Name == "quota" || p.Name == "refquota") {
-		return "", c.refuse("use 'none' to disable quota/refquota")
-	}
-	return strconv.FormatUint(n, 10), nil
+	return strconv.FormatUint(n, 10), err
 }
 
 // special is what single properties want beyond their kind.
 func (c *checker) special(p *DatasetProperty, value string) error {
-	n, _ := strconv.ParseUint(value, 10, 64)
+	path := strings.HasPrefix(value, "/")
 	switch p.Name {
-	case "volblocksize", "recordsize":
-		if n < 512 || n > 1<<20 || p.Name == "volblocksize" && n > 128<<10 || bits.OnesCount64(n) != 1 {
-			return c.refuse("'%s' must be power of 2 from 512B to %s", p.Name, map[string]string{"volblocksize": "128K", "recordsize": "1M"}[p.Name])
-		}
 	case "mountpoint":
-		path := strings.HasPrefix(value, "/")
-		switch {
-		case !path && value != "none" && value != "legacy":
-			return c.refuse("'%s' must be an absolute path, 'none', or 'legacy'", p.Name)
-		case path && c.zoned:
-			return c.refuse("'%s' cannot be set on dataset in a non-global zone", p.Name)
+		if !path && value != "none" && value != "legacy" || path && c.zoned {
+			return world.NotSimulated("zfs: the mountpoint %s of such a dataset", value)
 		}
 	case "keylocation":
-		if value != "none" && value != "prompt" && !(strings.HasPrefix(value, "file:///") && len(value) > len("file:///")) {
-			return c.refuse("invalid keylocation")
+		if !strings.HasPrefix(value, "file:///") || c.target != nil && !c.keysToo {
+			return world.NotSimulated("zfs: the property keylocation=%s of such a dataset", value)
 		}
-		if c.target != nil && !c.keysToo {
-			return world.NotSimulated("zfs set keylocation")
-		}
-	case "volsize", "reservation", "refreservation":
-		if c.target != nil && Kind(c.target) == TypeVolume {
-			return world.NotSimulated("zfs set %s of a volume", p.Name)
+	case "volsize", "refreservation":
+		if c.target != nil || c.types != TypeVolume {
+			return world.NotSimulated("zfs set %s", p.Name)
 		}
 	}
 	return nil
@@ -186,31 +158,21 @@ func (c *checker) special(p *DatasetProperty, value string) error {
 // room checks that a quota can be kept: the kernel's part of setting it
 // (dsl_dir_set_quota_check). The words are those of zfs_setprop_error.
 func (c *checker) room(d *world.Dataset, s settings) error {
-	survey := NewSurvey(c.tx)
-	for _, name := range sortedNames(s) {
-		n, _ := strconv.ParseUint(s[name], 10, 64)
-		switch name {
-		case "quota", "refquota":
-			floor := survey.Bytes(d, map[string]string{"quota": "used", "refquota": "referenced"}[name])
-			if n != 0 && (n < floor || n < number(d, "reservation")) {
-				return c.refuse("size is less than current used or reserved space")
-			}
-		case "reservation", "refreservation":
-			return world.NotSimulated("zfs set %s", name)
-		}
+	quota, _ := strconv.ParseUint(s["quota"], 10, 64)
+	if quota != 0 && quota < NewSurvey(c.tx).Bytes(d, "used") {
+		return c.refuse("size is less than current used or reserved space")
 	}
 	return nil
 }
 
 // reservationOf is what a volume of a size needs with its metadata
 // (zvol_volsize_to_reservation in libzfs_dataset.c).
-func reservationOf(size, block uint64, copies string) uint64 {
+func reservationOf(size uint64) uint64 {
 	const perLevel, indirect = 1 << 10, 1 << 17
-	n, _ := strconv.ParseUint(cmp.Or(copies, "1"), 10, 64)
 	meta := uint64(7)
-	for blocks := size / block; blocks > 1; {
+	for blocks := size / BlockBytes; blocks > 1; {
 		blocks = (blocks + perLevel - 1) / perLevel
 		meta += blocks
 	}
-	return size*n + meta*min(3, n+1)*indirect
+	return size + meta*2*indirect
 }

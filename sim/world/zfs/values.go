@@ -69,7 +69,7 @@ func (p *DatasetProperty) nice(literal string) string {
 	switch {
 	case p.Kind != PropertyNumber || err != nil || p.Name == "guid":
 		return literal
-	case n == 0 && strings.Contains(" quota refquota reservation refreservation ", " "+p.Name+" "):
+	case n == 0 && p.Rule != PropReadOnly:
 		return "none"
 	}
 	return NiceNumber(n)
@@ -110,17 +110,14 @@ func setting(tx *world.Tx, d *world.Dataset, p *DatasetProperty) (value, source 
 		return value, source, true
 	case "encryption", "keyformat", "keylocation", "pbkdf2iters":
 		return cryptSetting(tx, d, p)
-	case "volsize":
-		return volumeSize(tx, d), sourceOfVolumeSize(d), true
+	case "volsize": // of the volume, also for its snapshots
+		value, from := nearest(tx, d, "volsize")
+		return cmp.Or(value, "0"), map[bool]string{true: SourceLocal, false: SourceNone}[from == d], true
 	case "volblocksize":
-		value = cmp.Or(d.Local["volblocksize"], p.Default)
-		return value, map[bool]string{true: SourceDefault, false: SourceNone}[value == p.Default], true
+		return p.Default, SourceDefault, true
 	}
 	if !p.Inheritable() {
-		if v, set := d.Local[p.Name]; set {
-			return v, SourceLocal, true
-		}
-		return p.Default, SourceDefault, true
+		return own(d, p)
 	}
 	if v, from := nearest(tx, d, p.Name); from != nil {
 		return v, sourceOf(d, from), true
@@ -134,22 +131,16 @@ func word(tx *world.Tx, d *world.Dataset, property string) string {
 	return value
 }
 
-// volumeSize is that of the volume, also for its snapshots.
-func volumeSize(tx *world.Tx, d *world.Dataset) string {
-	value, _ := nearest(tx, d, "volsize")
-	return cmp.Or(value, "0")
-}
-
-func sourceOfVolumeSize(d *world.Dataset) string {
-	if Kind(d) == TypeSnapshot {
-		return SourceNone
+// own is the value of a property that is not inherited.
+func own(d *world.Dataset, p *DatasetProperty) (value, source string, ok bool) {
+	if v, set := d.Local[p.Name]; set {
+		return v, SourceLocal, true
 	}
-	return SourceLocal
+	return p.Default, SourceDefault, true
 }
 
 // mountpoint is the effective mountpoint and its source: an inherited one goes
-// on with the names between (zfs_prop_get, ZFS_PROP_MOUNTPOINT). The pool's
-// alternate root comes first.
+// on with the names between (zfs_prop_get, ZFS_PROP_MOUNTPOINT).
 func mountpoint(tx *world.Tx, d *world.Dataset) (value, source string) {
 	value, from := nearest(tx, d, "mountpoint")
 	rest := d.Name
@@ -163,11 +154,7 @@ func mountpoint(tx *world.Tx, d *world.Dataset) (value, source string) {
 	if !strings.HasPrefix(value, "/") {
 		return value, source
 	}
-	root := ""
-	if pool := FindPool(tx, PoolName(d.Name)); pool != nil {
-		root = pool.Properties["altroot"]
-	}
-	return path.Join("/", root, value, rest), source
+	return path.Join(value, rest), source
 }
 
 // computed is the value of a property that nobody sets.
@@ -193,8 +180,8 @@ func (s *Survey) computed(d *world.Dataset, p *DatasetProperty, literal bool) (s
 		return keyStatus(s.tx, d)
 	}
 	n := strconv.FormatUint(s.Bytes(d, p.Name), 10)
-	if literal {
-		return n, true
+	if !literal {
+		n = p.nice(n)
 	}
-	return p.nice(n), true
+	return n, true
 }

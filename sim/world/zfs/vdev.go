@@ -19,22 +19,8 @@ import (
 
 const diskDirectory = "/dev/dsk/"
 
-// resolveVdevs turns the arguments of a specification into the names of devices
+// resolveVdev turns the argument of a specification into the name of a device
 // (make_leaf_vdev).
-func resolveVdevs(tx *world.Tx, words []string) ([]string, error) {
-	vdevs := make([]string, len(words))
-	for i, word := range words {
-		if slices.Contains([]string{"mirror", "raidz", "raidz1", "raidz2", "raidz3", "log", "cache", "spare"}, word) {
-			return nil, world.NotSimulated("zpool: a group of devices (%s)", word)
-		}
-		var err error
-		if vdevs[i], err = resolveVdev(tx, word); err != nil {
-			return nil, err
-		}
-	}
-	return vdevs, nil
-}
-
 func resolveVdev(tx *world.Tx, word string) (string, error) {
 	path := word
 	if !strings.HasPrefix(word, "/") {
@@ -44,25 +30,21 @@ func resolveVdev(tx *world.Tx, word string) (string, error) {
 	switch {
 	case ok && d.Disk == nil:
 		info, err := tx.Files.Stat(d.File)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		if errors.Is(err, fs.ErrNotExist) {
 			return "", refuse("cannot open '%s': No such file or directory", word)
-		case err != nil:
-			return "", err
-		case !info.Mode.IsRegular():
-			return "", refuse("cannot use '%s': must be a block device or regular file", word)
 		}
-		return d.File, nil
+		if err == nil && !info.Mode.IsRegular() {
+			err = world.NotSimulated("zpool: the device '%s'", word)
+		}
+		return d.File, err
 	case !ok && path != word:
 		return "", refuse("cannot open '%s': no such device in /dev/dsk\nmust be a full path or shorthand device name", word)
 	case !ok:
 		return "", refuse("cannot open '%s': No such file or directory", word)
-	case d.Raw:
-		return "", refuse("cannot use '%s': must be a block device or regular file", word)
+	case d.Raw || d.Minor >= minorFdisk:
+		return "", world.NotSimulated("zpool: the device '%s'", word)
 	case d.Minor == minorWhole:
 		return d.Disk.Name, nil
-	case d.Minor >= minorFdisk:
-		return "", refuse("cannot use '%s': partitions of fdisk are not simulated", word)
 	}
 	return SliceName(d.Disk, d.Minor), nil
 }
@@ -73,34 +55,18 @@ func VdevPath(tx *world.Tx, vdev string) (kind, path string, whole bool) {
 	switch {
 	case strings.HasPrefix(vdev, "/"):
 		return "file", vdev, false
-	case wholeDisk(tx, vdev) != nil:
+	case slices.ContainsFunc(tx.State.Disks, func(d *world.Disk) bool { return d.Name == vdev }):
 		return "disk", diskDirectory + vdev + "s0", true
 	}
 	return "disk", diskDirectory + vdev, false
 }
 
-// NodeOf is a device's path below /devices, without that; "" if its disk is not
-// there.
+// NodeOf is the path below /devices of a pool's device that is there, without that.
 func NodeOf(tx *world.Tx, vdev string) string {
 	_, path, _ := VdevPath(tx, vdev)
-	d, ok := FindDevice(tx, path)
-	if !ok || d.Disk == nil {
-		return ""
-	}
-	for _, m := range Minors() {
-		if m.Number == d.Minor {
-			return DevicesPath(tx, d.Disk) + ":" + m.Name
-		}
-	}
-	return ""
-}
-
-func wholeDisk(tx *world.Tx, vdev string) *world.Disk {
-	i := slices.IndexFunc(tx.State.Disks, func(d *world.Disk) bool { return d.Name == vdev })
-	if i < 0 {
-		return nil
-	}
-	return tx.State.Disks[i]
+	d, _ := FindDevice(tx, path)
+	i := slices.IndexFunc(Minors(), func(m Minor) bool { return m.Number == d.Minor })
+	return DevicesPath(tx, d.Disk) + ":" + Minors()[i].Name
 }
 
 // reservedM2 is what the other partitions of an M.2 take.
@@ -121,75 +87,61 @@ func VdevSize(tx *world.Tx, vdev string) uint64 {
 	switch {
 	case d == nil || d.Gone:
 		return 0
-	case d.Name == vdev || d.Layout == LayoutWhole && vdev == SliceName(d, 0):
-		return d.Size
 	case d.Layout == LayoutM2 && vdev == SliceName(d, M2PoolSlice):
 		return minus(d.Size, reservedM2)
-	case d.Layout == LayoutM2:
+	case d.Layout == LayoutM2 && d.Name != vdev:
 		return 4 << 30
 	}
 	return d.Size
 }
 
 // checkDevice refuses a device that a pool uses or may use (check_device).
-func checkDevice(tx *world.Tx, vdev string, force bool) error {
+func checkDevice(tx *world.Tx, vdev string) error {
 	for _, p := range tx.State.Pools {
 		at := overlap(tx, p, vdev)
 		if at == "" {
 			continue
 		}
-		_, path, _ := VdevPath(tx, at)
-		switch {
-		case p.Imported:
-			hint := "use '-f' to override the following errors:"
-			if force {
-				hint = "the following errors must be manually repaired:"
-			}
-			return refuse("invalid vdev specification\n%s\n%s is part of active ZFS pool %s. Please see zpool(8).", hint, path, p.Name)
-		case !force:
-			return refuse("invalid vdev specification\nuse '-f' to override the following errors:\n"+
-				"%s is part of exported or potentially active ZFS pool %s. Please see zpool(8).", path, p.Name)
+		which := "exported or potentially active"
+		if p.Imported {
+			which = "active"
 		}
+		_, path, _ := VdevPath(tx, at)
+		return refuse("invalid vdev specification\nuse '-f' to override the following errors:\n"+
+			"%s is part of %s ZFS pool %s. Please see zpool(8).", path, which, p.Name)
 	}
 	return nil
 }
 
 // overlap is the device of a pool that has a part of this one, or "".
 func overlap(tx *world.Tx, p *world.Pool, vdev string) string {
-	if strings.HasPrefix(vdev, "/") {
+	disk := DiskOf(tx, vdev)
+	if disk == nil {
 		if owner, at := ReadLabel(tx, Device{File: vdev}); owner == p {
 			return p.Vdevs[at]
 		}
 		return ""
 	}
-	disk := DiskOf(tx, vdev)
-	if p.Orphaned {
-		return ""
-	}
 	for _, v := range p.Vdevs {
-		switch {
-		case strings.HasPrefix(v, "/") || DiskOf(tx, v) != disk:
-		case v == vdev || vdev == disk.Name || v == disk.Name && vdev == SliceName(disk, 0):
+		if !p.Orphaned && DiskOf(tx, v) == disk && (v == vdev || vdev == disk.Name || v == disk.Name && vdev == SliceName(disk, 0)) {
 			return v
 		}
 	}
 	return ""
 }
 
-// openVdevs is what making a pool does to its devices before it writes labels:
-// whole disks get a partition table, and what cannot be written is found out.
-func openVdevs(tx *world.Tx, c *checker, vdevs []string) error {
-	for _, v := range vdevs {
-		disk := DiskOf(tx, v)
-		whole := disk != nil && disk.Name == v
-		switch {
-		case disk == nil:
-		case disk.Failing || !whole && v != SliceName(disk, M2PoolSlice):
-			return c.refuse("one or more devices is currently unavailable")
-		case whole:
-			eraseDisk(tx, disk)
-			disk.Layout = LayoutWhole
-		}
+// openVdev is what making a pool does to its device before it writes a label: a
+// whole disk gets a partition table, and what cannot be written is found out.
+func openVdev(tx *world.Tx, c *checker, v string) error {
+	disk := DiskOf(tx, v)
+	whole := disk != nil && disk.Name == v
+	switch {
+	case disk == nil:
+	case disk.Failing || !whole && v != SliceName(disk, M2PoolSlice):
+		return c.refuse("one or more devices is currently unavailable")
+	case whole:
+		eraseDisk(tx, disk)
+		disk.Layout = LayoutWhole
 	}
 	return nil
 }
@@ -216,10 +168,7 @@ func HostID(tx *world.Tx) uint32 {
 
 // Ashift is the alignment of its devices, as a power of two in digits.
 func Ashift(p *world.Pool) string {
-	if v := p.Properties["ashift"]; v != "0" {
-		return cmp.Or(v, "12")
-	}
-	return "12"
+	return cmp.Or(strings.TrimPrefix(p.Properties["ashift"], "0"), "12")
 }
 
 // DeviceGUID is the number that one of a pool's devices bears.
