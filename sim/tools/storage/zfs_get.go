@@ -162,7 +162,7 @@ func (w *walk) option(o cli.Option) {
 }
 
 // find lists the datasets that the operands name, sorted and each once; none is
-// all. What cannot be opened is told on standard error, and makes exit 1.
+// all. What cannot be opened is an error on standard error and exit code 1.
 func (z *zfsCall) find(w walk, operands []string) (s *zfs.Survey, found []*world.Dataset, exit int) {
 	s = zfs.NewSurvey(z.tx)
 	if len(operands) == 0 {

@@ -28,7 +28,7 @@ func Zpool(tx *world.Tx, c cli.Call) cli.Reply {
 }
 
 // pools are the imported pools of these names, or all, by name, whether they could
-// be opened or not. What is not there is told on standard error, and makes exit 1.
+// be opened or not. A name without a pool is an error on standard error and exit code 1.
 func (z *zpool) pools(names []string) (pools []*world.Pool, exit int) {
 	for _, name := range names {
 		if p := zfs.FindPool(z.tx, name); p != nil {
@@ -115,7 +115,7 @@ func (z *zpool) set(args []string) int {
 	return z.refused(zfs.SetPoolProperty(z.tx, operands[1], name, value))
 }
 
-// clear goes on with a pool whose devices are back (zpool_do_clear).
+// clear makes a pool work again whose devices are back (zpool_do_clear).
 func (z *zpool) clear(args []string) int {
 	_, operands := options(args, "", 1, 1)
 	return z.refused(zfs.ClearPool(z.tx, operands[0]))
