@@ -53,7 +53,7 @@ $ zlogin z1 'cat /opt/oxide/propolis-server/bin/propolis-server > /dev/null && e
 there
 $ zlogin z1 'cat /usr/bin/svcs /lib/svc/seed/nonglobal.db > /dev/null && echo there'
 there
-$ svcs -H -o state -z z1 milestone/multi-user-server
+$ svcs -H -o state -z z1 svc:/milestone/multi-user-server
 online␠␠␠␠␠␠␠␠␠
 $ zoneadm -z z1 boot
 ! zone 'z1': zone is already booted

@@ -92,7 +92,7 @@ type Repository struct {
 	Instances map[string]*Service `json:"instances"` // by FMRI svc:/a/b:c; those that the restarter has taken in
 	// Pace is how long a start method that does nothing takes in this zone.
 	Pace time.Duration `json:"pace,omitempty"`
-	// Milestone is what svcadm milestone has chosen; empty: all.
+	// Milestone is read and not used: older versions kept the chosen milestone there.
 	Milestone string `json:"milestone,omitempty"`
 }
 
@@ -108,7 +108,7 @@ type Service struct {
 	Depends   []Dependency `json:"depends,omitempty"`
 	Start     Method       `json:"start"`
 	Stop      Method       `json:"stop"`
-	Refresh   Method       `json:"refresh"`
+	Refresh   Method       `json:"refresh,omitzero"`    // of older versions; not used
 	Duration  string       `json:"duration,omitempty"`  // contract, transient, child
 	Contract  int          `json:"contract,omitempty"`  // of the running start method, or what it left
 	PID       int          `json:"pid,omitempty"`       // of the last start method
@@ -116,14 +116,14 @@ type Service struct {
 	Wait      int          `json:"wait,omitempty"`      // its status, as wait(3C) gives it
 	Failures  int          `json:"failures,omitempty"`  // start methods that failed in a row
 	Restarts  []time.Time  `json:"restarts,omitempty"`  // the last starts, oldest first
-	Restarter string       `json:"restarter,omitempty"` // of those that svc.startd does not run
+	Restarter string       `json:"restarter,omitempty"` // of older versions; not used
 }
 
 // Dependency is one dependency of a service.
 type Dependency struct {
-	Grouping  string   `json:"grouping"`             // require_all, require_any, optional_all, exclude_all
-	RestartOn string   `json:"restart_on,omitempty"` // none, error, restart, refresh
-	Type      string   `json:"type,omitempty"`       // service, path
+	Grouping  string   `json:"grouping"`             // require_all, require_any, optional_all
+	RestartOn string   `json:"restart_on,omitempty"` // none, error, restart
+	Type      string   `json:"type,omitempty"`       // of older versions; not used
 	FMRIs     []string `json:"fmris"`
 }
 

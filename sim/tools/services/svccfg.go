@@ -2,17 +2,15 @@ package services
 
 import (
 	"errors"
-	"io/fs"
 	"path"
+	"strings"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
 	"github.com/sledctl/sledctl/sim/world/smf"
 )
-
-// svccfgUsage is usage() of usr/src/cmd/svc/svccfg/svccfg_main.c.
-const svccfgUsage = "Usage:\tsvccfg [-v] [-s FMRI] [-f file]\n\tsvccfg [-v] [-s FMRI] <command> [args]\n"
 
 // svccfg is one run of the command.
 type svccfg struct {
@@ -20,119 +18,149 @@ type svccfg struct {
 	tx      *world.Tx
 	zone    string // whose files it sees
 	env     map[string]string
-	private string // SVCCFG_REPOSITORY: the file that it works on instead of the zone's repository
-	verbose bool
-
-	changed bool            // the repository is to be written
 	refresh map[string]bool // instances that svc.startd is to read again
-	keepOn  bool            // errors do not end the run: several manifests are imported
 	out     cli.Reply
 }
 
-// errStop ends the run; what it says is in the reply.
-var errStop = errors.New("svccfg ends")
-
-// Svccfg is svccfg(8), of which only import is simulated.
+// Svccfg is svccfg(8), of which the import of a file or directory is simulated
+// (engine_import of usr/src/cmd/svc/svccfg/svccfg_engine.c). One manifest of several
+// that fails does not end the run, and a directory is followed by a count, on
+// standard error.
 func Svccfg(tx *world.Tx, c cli.Call) cli.Reply {
-	s := &svccfg{tx: tx, zone: c.Zone, env: c.Env, private: c.Env["SVCCFG_REPOSITORY"], refresh: map[string]bool{}}
-	options, words := cli.Getopt(c.Args, "vf:s:", nil)
-	for _, o := range options {
-		switch o.Letter {
-		case 'v':
-			s.verbose = true
-		case 's', 'f':
-			return cli.NotSimulated("svccfg", "option -%c", o.Letter)
-		default:
-			return cli.Reply{Stderr: svccfgUsage, Exit: 2}
+	s := &svccfg{tx: tx, zone: c.Zone, env: c.Env, refresh: map[string]bool{}}
+	if len(c.Args) != 2 || c.Args[0] != "import" {
+		panic(world.Unsimulated{})
+	}
+	if text := s.open(); text != "" {
+		return s.out.Die("svccfg", "%s\n", text)
+	}
+	names, directory := s.find(c.Args[1])
+	failed := 0
+	for _, name := range names {
+		if err := s.importFile(name); err != nil {
+			failed++
+			s.complain("%v\n", err)
 		}
 	}
 	switch {
-	case len(words) == 0:
-		return cli.NotSimulated("svccfg", "commands from standard input")
-	case words[0] != "import":
-		return cli.NotSimulated("svccfg", "subcommand %q", words[0])
-	}
-	if err := s.open(); err != nil {
+	case len(names) == 0:
 		return s.out
-	}
-	err := s.importFiles(words[1:])
-	if s.changed {
-		if serr := s.save(); serr != nil {
-			s.complain("%v\n", serr)
-			err = errStop
+	case failed == 1 && len(names) == 1:
+		s.out.Exit = 1
+		return s.out
+	case directory:
+		s.complain("Loaded %d smf(7) service descriptions\n", len(names))
+		if failed > 0 {
+			// engine_import returns -1 and the grammar goes on: exit 0.
+			s.complain("%d smf(7) service descriptions failed to load\n", failed)
 		}
 	}
-	if err != nil {
-		s.out.Exit = 1
+	if err := s.save(); err != nil {
+		return s.out.Die("svccfg", "%v\n", err)
 	}
 	return s.out
 }
 
+// complain is warn().
+func (s *svccfg) complain(format string, args ...any) { s.out.Warn("svccfg", format, args...) }
+
 // path is where a file of the command's zone lies. The command runs in "/".
 func (s *svccfg) path(name string) string { return s.tx.ZonePathOf(s.zone, path.Join("/", name)) }
 
+// private is the file that it works on instead of the zone's repository, or "".
+func (s *svccfg) private() string { return s.env["SVCCFG_REPOSITORY"] }
+
 // open reads the repository: that of the zone through its svc.configd, or the
-// file of SVCCFG_REPOSITORY through a private one.
-func (s *svccfg) open() error {
-	var err error
-	if s.private == "" {
-		h, text := changeSMF(s.tx, s.zone)
-		if text != "" {
-			s.out.Warn("svccfg", "Could not connect to repository server: %s.\n", text)
-			s.out.Exit = 1
-			return errStop
+// file of SVCCFG_REPOSITORY through a private one. It returns what is wrong.
+func (s *svccfg) open() string {
+	if s.private() == "" {
+		h := bindSMF(s.tx, s.zone)
+		if h == nil {
+			return "Could not connect to repository server: " + scfNoServer + "."
 		}
-		s.Repository = h.Repository
-		return nil
+		s.Repository = h.Clone()
+		return ""
 	}
-	s.Repository, err = smf.LoadRepositoryFile(s.tx.Files, s.path(s.private))
-	if err != nil {
+	var err error
+	if s.Repository, err = smf.LoadRepositoryFile(s.tx.Files, s.path(s.private())); err != nil {
 		// Guess: the exit code of a svc.configd that cannot open its database.
-		s.out.Warn("svccfg", "Repository server failed (exit %d).\n", 102)
-		s.out.Exit = 1
-		return errStop
+		return "Repository server failed (exit 102)."
+	}
+	return ""
+}
+
+// find gives the manifests that an operand stands for, without those that were
+// imported as they are now. The latter is told only with SVCCFG_CHECKHASH
+// (mhash_test_file in usr/src/cmd/svc/common/manifest_hash.c).
+func (s *svccfg) find(operand string) (names []string, directory bool) {
+	outside := s.path(operand)
+	switch info, err := s.tx.Files.Stat(outside); {
+	case err == nil && info.Mode.IsDir():
+		directory = true
+		for _, name := range smf.Manifests(s.tx.Files, outside) {
+			names = append(names, operand+strings.TrimPrefix(name, outside))
+		}
+	case err == nil && info.Mode.IsRegular():
+		names = []string{operand}
+	default:
+		panic(world.Unsimulated{What: operand + " is no file and no directory"})
+	}
+	if s.env["SVCCFG_CHECKHASH"] == "" {
+		return names, directory
+	}
+	var changed []string
+	for _, name := range names {
+		data, err := host.ReadFile(s.tx.Files, s.path(name))
+		if err != nil || s.Hash(s.inRoot(name)) != scf.Sum(data) {
+			changed = append(changed, name)
+		}
+	}
+	return changed, directory
+}
+
+// inRoot is a file's name for the zone that will boot with the repository:
+// without PKG_INSTALL_ROOT.
+func (s *svccfg) inRoot(name string) string {
+	return "/" + strings.TrimPrefix(strings.TrimPrefix(name, s.env["PKG_INSTALL_ROOT"]), "/")
+}
+
+// importFile imports a manifest. The error is svccfg's words.
+func (s *svccfg) importFile(name string) error {
+	data, err := host.ReadFile(s.tx.Files, s.path(name))
+	if dtd := s.env["SVCCFG_DTD"]; err == nil && dtd != "" {
+		_, err = s.tx.Files.Stat(s.path(dtd))
+	}
+	if err != nil {
+		panic(world.Unsimulated{What: err.Error()})
+	}
+	bundle, err := scf.Parse(data, "manifest")
+	if e, ok := errors.AsType[*scf.UnsimulatedError](err); ok {
+		panic(world.Unsimulated{What: name + ": " + e.What})
+	}
+	if err != nil {
+		return err
+	}
+	for _, fmri := range s.Import(bundle, s.inRoot(name)) {
+		s.refresh[fmri] = true
+	}
+	if s.env["SVCCFG_CHECKHASH"] != "" {
+		s.SetHash(s.inRoot(name), scf.Sum(data))
 	}
 	return nil
 }
 
 // save writes the repository and tells svc.startd what it is to know.
 func (s *svccfg) save() error {
-	if s.private != "" {
-		return smf.SaveRepositoryFile(s.tx.Files, s.path(s.private), s.Repository)
+	if s.private() != "" {
+		return smf.SaveRepositoryFile(s.tx.Files, s.path(s.private()), s.Repository)
 	}
 	if err := smf.Adopt(s.tx, s.zone, s.Repository); err != nil {
 		return err
 	}
 	for fmri := range s.refresh {
-		if service, instance := s.Lookup(fmri); instance != nil {
-			smf.Refresh(s.tx, s.zone, fmri, scf.Entity{Service: service, Instance: instance})
+		if e, ok := s.Lookup(fmri); ok {
+			smf.Refresh(s.tx, s.zone, fmri, e)
 		}
 	}
 	return nil
-}
-
-// complain is warn().
-func (s *svccfg) complain(format string, args ...any) { s.out.Warn("svccfg", format, args...) }
-
-// fail is semerr(): the end, as nobody sits at a terminal.
-func (s *svccfg) fail(format string, args ...any) error {
-	s.complain(format, args...)
-	if s.keepOn {
-		return nil
-	}
-	return errStop
-}
-
-// strerror is what strerror(3C) says of a file error.
-func strerror(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "No such file or directory"
-	case errors.Is(err, fs.ErrPermission):
-		return "Permission denied"
-	}
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
-	}
-	return err.Error()
 }

@@ -1,7 +1,6 @@
 package services
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,203 +10,96 @@ import (
 	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
-// svcpropUsage is usage() of usr/src/cmd/svc/svcprop/svcprop.c.
-const svcpropUsage = "Usage: svcprop [-fqtv] [-C | -c | -s snapshot] [-z zone] [-p [name/]name]... \n" +
-	"         {FMRI | pattern}...\n" +
-	"       svcprop -w [-fqtv] [-z zone] [-p [name/]name] {FMRI | pattern}\n"
-
 // svcprop is one run of the command.
 type svcprop struct {
 	*smfHandle
-	props                        []propName
-	current, own, snapshot, wait bool // -c, -C, -s, -w
-	snapshotName                 string
-	types, fmris, quiet, verbose bool // -t, -f, -q, -v
-	out                          cli.Reply
+	current bool // -c
+	out     cli.Reply
 }
 
-// propName is an operand of -p: a property group, or group/property.
+// propName is an operand of -p: group/property.
 type propName struct{ group, property string }
 
-// Svcprop is svcprop(1).
+// Svcprop is svcprop(1), of which the values of an instance's properties are
+// simulated, and waiting for a change of one (usr/src/cmd/svc/svcprop/svcprop.c).
 func Svcprop(tx *world.Tx, c cli.Call) cli.Reply {
 	s := &svcprop{}
-	options, operands := cli.Getopt(c.Args, "Ccfp:qs:tvwz:", nil)
-	zoneName := ""
+	options, operands := cli.Getopt(c.Args, "cp:wz:", nil)
+	var props []propName
+	zoneName, wait := "", false
 	for _, o := range options {
 		switch o.Letter {
-		case 'C':
-			s.own = true
 		case 'c':
 			s.current = true
-		case 'f':
-			s.types, s.fmris = true, true
 		case 'p':
-			if refusal := s.addProp(o.Value); refusal != nil {
-				return *refusal
-			}
-		case 'q':
-			s.quiet = true
-		case 's':
-			s.snapshot, s.snapshotName = true, o.Value
-		case 't':
-			s.types = true
-		case 'v':
-			s.verbose = true
+			props = append(props, readProp(o.Value))
 		case 'w':
-			s.wait = true
+			wait = true
 		case 'z':
-			if c.Zone != world.GlobalZone {
-				return cli.Reply{}.Die("svcprop", "svcprop -z may only be used from the global zone\n")
-			}
 			zoneName = o.Value
 		default:
-			return cli.Reply{Stderr: svcpropUsage, Exit: 2}
+			panic(world.Unsimulated{What: "option -" + o.Bad})
 		}
 	}
-	if countTrue(s.own, s.current, s.snapshot, s.wait) > 1 || len(operands) == 0 {
-		return cli.Reply{Stderr: svcpropUsage, Exit: 2}
+	if len(props) == 0 || len(operands) != 1 || wait && (s.current || len(props) > 1) {
+		panic(world.Unsimulated{})
 	}
-	zone, known := smfZone(tx, c, zoneName)
-	if !known {
-		return cli.Reply{}.Die("svcprop", "invalid zone '%s'\n", zoneName)
+	zone, refused := smfZone(tx, c, zoneName)
+	if refused != nil {
+		return *refused
 	}
-	var text string
-	if s.smfHandle = restarterHandle(tx, zone, operands, s.props); s.smfHandle == nil || s.snapshot {
-		if s.smfHandle, text = bindSMF(tx, zone); text != "" {
-			return s.die("Could not connect to configuration repository: %s.\n", text)
+	if s.smfHandle = restarterHandle(tx, zone, operands[0], props...); s.smfHandle == nil {
+		if s.smfHandle = bindSMF(tx, zone); s.smfHandle == nil {
+			return s.out.Die("svcprop", "Could not connect to configuration repository: %s.\n", scfNoServer)
 		}
 	}
-	if s.wait {
-		if len(s.props) > 1 || len(operands) > 1 {
-			return cli.Reply{Stderr: svcpropUsage, Exit: 2}
-		}
-		return s.waitFor(operands[0])
+	found, complaints := s.walk("svcprop", operands, noEntity)
+	switch {
+	case len(found) == 0:
+		return complaints
+	case len(found) > 1 || operands[0] != found[0].FMRI():
+		panic(world.Unsimulated{What: "properties of a service"})
+	case wait:
+		return s.waitFor(found[0], props[0])
 	}
-	return s.print(operands)
-}
-
-// restarterHandle is bindSMF for a question that svc.configd answers from
-// memory: the restarter's properties of instances that are named in full. Those
-// who wait for a service ask it all the time. Nil: the file is needed.
-func restarterHandle(tx *world.Tx, zone string, operands []string, props []propName) *smfHandle {
-	h := &smfHandle{tx: tx, zone: zone, Repository: &scf.Repository{}}
-	if !smf.DoorOpen(tx, zone) || len(props) == 0 || slices.ContainsFunc(props, func(p propName) bool { return p.group != "restarter" }) {
-		return nil
-	}
-	for _, operand := range operands {
-		f, ok := scf.ParseFMRI(operand)
-		if state, _ := smf.State(smf.Service(tx, zone, operand), tx.Now); !ok || state == "" {
-			return nil
-		}
-		h.AddService(f.Service)
-		h.Service(f.Service).AddInstance(f.Instance)
-	}
-	return h
-}
-
-func countTrue(flags ...bool) int {
-	n := 0
-	for _, f := range flags {
-		if f {
-			n++
-		}
-	}
-	return n
-}
-
-// addProp is add_prop(): nil, or how it refuses.
-func (s *svcprop) addProp(value string) *cli.Reply {
-	group, property, has := strings.Cut(value, "/")
-	if strings.Contains(property, "/") {
-		return &cli.Reply{Stderr: fmt.Sprintf("svcprop: -p argument `%s' has too many components.\n", value) + svcpropUsage, Exit: 2}
-	}
-	if !scf.ValidName(group) || has && !scf.ValidName(property) {
-		bad := group
-		if scf.ValidName(group) {
-			bad = property
-		}
-		return &cli.Reply{Stderr: fmt.Sprintf("svcprop: Invalid component name `%s'.\n", bad), Exit: 2}
-	}
-	p := propName{group, property}
-	if n := len(s.props); n > 0 && (s.props[n-1].property == "") != (p.property == "") {
-		s.types = true
-	}
-	s.props = append(s.props, p)
-	return nil
-}
-
-// die is die(): silent with -q.
-func (s *svcprop) die(format string, args ...any) cli.Reply {
-	if s.quiet {
-		return cli.Reply{Stdout: s.out.Stdout, Exit: 1}
-	}
-	return s.out.Die("svcprop", format, args...)
-}
-
-func (s *svcprop) print(operands []string) cli.Reply {
-	found, complaints := s.walk(operands, true, noEntity)
-	for _, text := range complaints {
-		s.out.Exit = 1
-		if !s.quiet {
-			s.out.Warn("svcprop", "%s", text)
-		}
-	}
-	if len(found) > 1 {
-		s.types, s.fmris = true, true
-	}
-	for _, m := range found {
-		if refusal := s.entity(m); refusal != nil {
-			return *refusal
-		}
+	groups := s.groups(found[0])
+	for _, p := range props {
+		s.named(found[0], groups, p)
 	}
 	return s.out
 }
 
-// entity is process_fmri(): nil, or the end.
-func (s *svcprop) entity(m scf.Match) *cli.Reply {
-	if m.Instance == nil && s.snapshot {
-		r := s.die("Only instances have snapshots.\n")
-		return &r
+// readProp is add_prop() for a property.
+func readProp(value string) propName {
+	group, property, _ := strings.Cut(value, "/")
+	if !scf.ValidName(group) || !scf.ValidName(property) {
+		panic(world.Unsimulated{What: "-p " + value})
 	}
-	if s.snapshot && (s.snapshotName != "running" || m.Instance.Running == nil) {
-		r := s.die("No such snapshot.\n")
-		return &r
-	}
-	groups := s.groups(m.Entity)
-	switch {
-	case m.Property != "" && len(s.props) > 0:
-		return &cli.Reply{Stderr: "svcprop: The -p option cannot be used with property operands.\n" + svcpropUsage, Exit: 2}
-	case m.Group != "":
-		return s.groupOperand(m, groups)
-	case len(s.props) == 0:
-		for _, g := range groups {
-			s.showGroup(m.Entity, g)
-		}
+	return propName{group, property}
+}
+
+// restarterHandle is bindSMF for a question that svc.configd answers from
+// memory: the restarter's properties of an instance that is named in full. Those
+// who wait for a service ask it all the time. Nil: the file is needed.
+func restarterHandle(tx *world.Tx, zone, fmri string, props ...propName) *smfHandle {
+	if !smf.DoorOpen(tx, zone) || slices.ContainsFunc(props, func(p propName) bool { return p.group != "restarter" }) {
 		return nil
 	}
-	for _, p := range s.props {
-		if !s.named(m.Entity, groups, p) && s.quiet && !s.verbose {
-			return &cli.Reply{Exit: 1}
-		}
+	f, ok := scf.ParseFMRI(fmri)
+	if state, _ := smf.State(smf.Service(tx, zone, fmri), tx.Now); !ok || state == "" {
+		return nil
 	}
-	return nil
+	service := &scf.Service{Name: f.Service, Instances: []*scf.Instance{{Name: f.Instance}}}
+	return &smfHandle{tx, zone, &scf.Repository{Services: []*scf.Service{service}}}
 }
 
 // groups are the property groups that the options choose: the running snapshot
 // with what is not in snapshots, or what is there now.
 func (s *svcprop) groups(e scf.Entity) scf.Groups {
-	switch {
-	case e.Instance == nil:
-		return *e.Groups()
-	case s.own:
-		return s.live(e, false)
-	case s.current:
+	if s.current {
 		return s.live(e, true)
-	case s.snapshot:
-		return e.Service.Snapshot(e.Instance)
 	}
-	groups := append(scf.Groups{}, e.Service.Snapshot(e.Instance)...)
+	groups := slices.Clone(e.Service.Snapshot(e.Instance))
 	for _, g := range s.live(e, true) {
 		if g.Transient && groups.Find(g.Name) == nil {
 			groups = append(groups, g)
@@ -216,32 +108,34 @@ func (s *svcprop) groups(e scf.Entity) scf.Groups {
 	return groups
 }
 
-// named prints one operand of -p. False: it is not there.
-func (s *svcprop) named(e scf.Entity, groups scf.Groups, p propName) bool {
-	kind := "instance"
-	if e.Instance == nil {
-		kind = "service"
-	}
+// named prints one operand of -p.
+func (s *svcprop) named(e scf.Entity, groups scf.Groups, p propName) {
 	g := groups.Find(p.group)
 	property := g.Property(p.property)
 	switch {
 	case g == nil:
-		s.missing("Couldn't find property group `%s' for %s `%s'.\n", p.group, kind, e.FMRI())
-	case p.property == "":
-		s.showGroup(e, g)
-		return true
+		s.out = s.out.Die("svcprop", "Couldn't find property group `%s' for instance `%s'.\n", p.group, e.FMRI())
 	case property == nil:
-		s.missing("Couldn't find property `%s/%s' for %s `%s'.\n", p.group, p.property, kind, e.FMRI())
+		s.out = s.out.Die("svcprop", "Couldn't find property `%s/%s' for instance `%s'.\n", p.group, p.property, e.FMRI())
 	default:
-		s.show(e, g, property)
-		return true
+		s.show(property)
 	}
-	return false
 }
 
-func (s *svcprop) missing(format string, args ...any) {
-	s.out.Exit = 1
-	if !s.quiet || s.verbose {
-		s.out.Warn("svcprop", format, args...)
+// show is display_prop().
+func (s *svcprop) show(p *scf.Property) {
+	quoted := make([]string, len(p.Values))
+	for i, v := range p.Values {
+		quoted[i] = quoteForShell(v)
 	}
+	s.out.Stdout += strings.Join(quoted, " ") + "\n"
+}
+
+// quoteForShell is quote_for_shell(): a backslash before the metacharacters of
+// the Bourne shell, "" for nothing.
+func quoteForShell(value string) string {
+	if value == "" {
+		return `""`
+	}
+	return smf.Escape(value)
 }

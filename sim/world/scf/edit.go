@@ -8,13 +8,8 @@ type Entity struct {
 	Instance *Instance // nil: the service itself
 }
 
-// FMRI is the entity's full name.
-func (e Entity) FMRI() string {
-	if e.Instance != nil {
-		return e.Service.InstanceFMRI(e.Instance)
-	}
-	return e.Service.FMRI()
-}
+// FMRI is the instance's full name.
+func (e Entity) FMRI() string { return e.Service.InstanceFMRI(e.Instance) }
 
 // Groups are the entity's own property groups, not composed.
 func (e Entity) Groups() *Groups {
@@ -34,26 +29,12 @@ func (e Entity) keep() {
 	}
 }
 
-// AddGroup makes a property group. False: there is one of that name.
-func (e Entity) AddGroup(name, typ string, transient bool) bool {
-	groups := e.Groups()
-	if groups.Find(name) != nil {
-		return false
+// AddGroup makes a property group unless there is one of that name.
+func (e Entity) AddGroup(name, typ string) {
+	if groups := e.Groups(); groups.Find(name) == nil {
+		e.keep()
+		*groups = append(*groups, &Group{Name: name, Type: typ})
 	}
-	e.keep()
-	*groups = append(*groups, &Group{Name: name, Type: typ, Transient: transient})
-	return true
-}
-
-// DeleteGroup removes a property group. False: there is none.
-func (e Entity) DeleteGroup(name string) bool {
-	groups := e.Groups()
-	if groups.Find(name) == nil {
-		return false
-	}
-	e.keep()
-	*groups = slices.DeleteFunc(*groups, func(g *Group) bool { return g.Name == name })
-	return true
 }
 
 // Set gives a property of an existing group a type and values, and makes it if
@@ -74,50 +55,23 @@ func (e Entity) Set(group, name, typ string, values ...string) {
 
 // Ensure is AddGroup followed by Set, whatever was there.
 func (e Entity) Ensure(group, groupType, name, typ string, values ...string) {
-	e.AddGroup(group, groupType, false)
+	e.AddGroup(group, groupType)
 	e.Set(group, name, typ, values...)
 }
 
 // Refresh takes the running snapshot of an instance.
 func (i *Instance) Refresh() { i.Running = &Snapshot{Live: true} }
 
-// AddService makes an empty service. False: there is one of that name.
-func (r *Repository) AddService(name string) bool {
-	if r.Service(name) != nil {
-		return false
+// AddService makes an empty service unless there is one of that name.
+func (r *Repository) AddService(name string) {
+	if r.Service(name) == nil {
+		r.Services = append(r.Services, &Service{Name: name})
 	}
-	r.Services = append(r.Services, &Service{Name: name})
-	return true
 }
 
-// AddInstance makes an empty instance. False: there is one of that name.
-func (s *Service) AddInstance(name string) bool {
-	if s.Instance(name) != nil {
-		return false
+// AddInstance makes an empty instance unless there is one of that name.
+func (s *Service) AddInstance(name string) {
+	if s.Instance(name) == nil {
+		s.Instances = append(s.Instances, &Instance{Name: name})
 	}
-	s.Instances = append(s.Instances, &Instance{Name: name})
-	return true
-}
-
-// DropTransient removes the transient groups, as a restart of svc.configd
-// does. False: there were none.
-func (r *Repository) DropTransient() bool {
-	dropped := false
-	drop := func(groups *Groups) {
-		n := len(*groups)
-		*groups = slices.DeleteFunc(*groups, func(g *Group) bool { return g.Transient })
-		dropped = dropped || len(*groups) < n
-	}
-	for _, s := range r.Services {
-		drop(&s.Groups)
-		for _, i := range s.Instances {
-			drop(&i.Groups)
-		}
-	}
-	return dropped
-}
-
-// DeleteService removes a service with its instances.
-func (r *Repository) DeleteService(name string) {
-	r.Services = slices.DeleteFunc(r.Services, func(s *Service) bool { return s.Name == name })
 }

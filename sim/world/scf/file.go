@@ -18,10 +18,7 @@ var ErrNotRepository = errors.New("not a repository")
 // Encode is the repository as a file.
 func (r *Repository) Encode() ([]byte, error) {
 	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("encode repository: %w", err)
-	}
-	return append([]byte(magic), append(body, '\n')...), nil
+	return append([]byte(magic), append(body, '\n')...), err
 }
 
 // Decode reads a repository file.

@@ -3,7 +3,6 @@ package scf
 import (
 	"crypto/md5"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -50,200 +49,87 @@ func (r *Repository) SetHash(path, sum string) {
 	e.Ensure(HashName(path), "framework", "md5sum", "opaque", sum)
 }
 
-// DeleteHash forgets a file's hash.
-func (r *Repository) DeleteHash(path string) {
-	if s := r.Service(hashService); s != nil {
-		Entity{Service: s}.DeleteGroup(HashName(path))
-	}
-}
-
 // Import puts a manifest into the repository: what is new is added, what an
 // administrator has changed since the last import stays, all else becomes what
 // the manifest says. path is the file as the zone will see it. It returns the
 // full names of the instances that were touched; their running snapshots are
 // taken again.
-func (r *Repository) Import(b *Bundle, path string) []string {
+func (r *Repository) Import(manifest []*Service, path string) []string {
 	var touched []string
-	for _, from := range b.Services {
+	for _, from := range manifest {
 		r.AddService(from.Name)
 		s := r.Service(from.Name)
 		e := Entity{Service: s}
 		e.Ensure("manifestfiles", "framework", HashName(path), "astring", path)
-		e.merge(from.Groups, from.Deleted)
+		e.merge(from.Groups)
 		for _, fromInstance := range from.Instances {
 			s.AddInstance(fromInstance.Name)
-			i := s.Instance(fromInstance.Name)
-			Entity{Service: s, Instance: i}.merge(fromInstance.Groups, fromInstance.Deleted)
-			touched = append(touched, r.addDependents(s.InstanceFMRI(i), fromInstance.Dependents)...)
+			Entity{s, s.Instance(fromInstance.Name)}.merge(fromInstance.Groups)
 		}
-		touched = append(touched, r.addDependents(s.FMRI(), from.Dependents)...)
 		for _, i := range s.Instances {
+			i.Refresh()
 			touched = append(touched, s.InstanceFMRI(i))
 		}
 	}
-	return r.refresh(touched)
-}
-
-func (r *Repository) refresh(fmris []string) []string {
-	slices.Sort(fmris)
-	fmris = slices.Compact(fmris)
-	for _, fmri := range fmris {
-		if _, i := r.Lookup(fmri); i != nil {
-			i.Refresh()
-		}
-	}
-	return fmris
+	slices.Sort(touched)
+	return slices.Compact(touched)
 }
 
 // merge is the import of one entity.
-func (e Entity) merge(groups Groups, deleted []string) {
-	for _, name := range deleted {
-		e.DeleteGroup(name)
-	}
-	for _, from := range groups {
-		e.AddGroup(from.Name, from.Type, false)
+func (e Entity) merge(groups Groups) {
+	for _, from := range groups.clone() {
+		e.AddGroup(from.Name, from.Type)
 		e.keep()
 		g := e.Groups().Find(from.Name)
 		for _, p := range from.Properties {
 			switch own := g.Property(p.Name); {
 			case own == nil:
-				c := *p
-				c.Values = slices.Clone(p.Values)
-				g.Properties = append(g.Properties, &c)
+				g.Properties = append(g.Properties, p)
 			case own.Imported != nil:
-				own.Imported = slices.Clone(p.Values)
+				own.Imported = p.Values
 			default:
-				own.Type, own.Values = p.Type, slices.Clone(p.Values)
+				own.Type, own.Values = p.Type, p.Values
 			}
 		}
 	}
-}
-
-// addDependents gives the targets of a bundle's dependents their dependency on
-// fmri. Targets that the repository does not have are left out.
-func (r *Repository) addDependents(fmri string, dependents []Dependent) (touched []string) {
-	for _, d := range dependents {
-		f, ok := ParseFMRI(d.Target)
-		s := r.Service(f.Service)
-		if !ok || s == nil {
-			continue
-		}
-		e := Entity{Service: s, Instance: s.Instance(f.Instance)}
-		if f.Instance != "" && e.Instance == nil {
-			continue
-		}
-		e.Ensure(d.Name, "dependency", "grouping", "astring", d.Grouping)
-		e.Set(d.Name, "restart_on", "astring", d.RestartOn)
-		e.Set(d.Name, "type", "astring", "service")
-		e.Set(d.Name, "entities", "fmri", fmri)
-		e.Set(d.Name, "external", "boolean", "true")
-		for _, i := range s.Instances {
-			if e.Instance == nil || e.Instance == i {
-				touched = append(touched, s.InstanceFMRI(i))
-			}
-		}
-	}
-	return touched
 }
 
 // Apply puts a profile into the repository: what it names becomes what it
-// says. Services and instances that do not exist are passed over, each with a
-// warning in svccfg's words. It returns the full names of the instances that
-// were touched; their running snapshots are taken again.
-func (r *Repository) Apply(b *Bundle) (touched, warnings []string, err error) {
-	for _, from := range b.Services {
-		s := r.Service(from.Name)
-		if s == nil {
-			warnings = append(warnings, fmt.Sprintf("Ignoring nonexistent service %s.", from.Name))
-			continue
-		}
-		if err := (Entity{Service: s}).override(from.Groups, from.Deleted); err != nil {
-			return nil, warnings, err
-		}
-		if len(from.Groups) > 0 {
-			for _, i := range s.Instances {
-				touched = append(touched, s.InstanceFMRI(i))
-			}
-		}
-		for _, fromInstance := range from.Instances {
-			i := s.Instance(fromInstance.Name)
-			if i == nil {
-				warnings = append(warnings, fmt.Sprintf("Ignoring nonexistent instance %s:%s.", from.Name, fromInstance.Name))
+// says. Instances that do not exist are passed over, with a warning under -v.
+func (r *Repository) Apply(profile []*Service) {
+	for _, from := range profile {
+		for _, i := range from.Instances {
+			e, ok := r.Lookup(from.InstanceFMRI(i))
+			if !ok {
 				continue
 			}
-			if err := (Entity{Service: s, Instance: i}).override(fromInstance.Groups, fromInstance.Deleted); err != nil {
-				return nil, warnings, err
-			}
-			touched = append(touched, s.InstanceFMRI(i))
-		}
-	}
-	return r.refresh(touched), warnings, nil
-}
-
-// override is the application of a profile to one entity. A type that the
-// profile leaves out is the one that the entity, or its service, has
-// (find_current_pg_type and find_current_prop_type in svccfg_libscf.c).
-func (e Entity) override(groups Groups, deleted []string) error {
-	for _, name := range deleted {
-		e.DeleteGroup(name)
-	}
-	known := *e.Groups()
-	if e.Instance != nil {
-		known = e.Service.Composed(e.Instance)
-	}
-	for _, from := range groups {
-		had := known.Find(from.Name)
-		typ := from.Type
-		if typ == "" {
-			if had == nil {
-				return refuse("Could not find property group type for \"%s\" from \"%s\"", from.Name, e.FMRI())
-			}
-			typ = had.Type
-		}
-		e.AddGroup(from.Name, typ, false)
-		for _, p := range from.Properties {
-			ptype, values := p.Type, slices.Clone(p.Values)
-			if ptype == "" {
-				own := had.Property(p.Name)
-				if own == nil {
-					return refuse("Could not find property type for \"%s\" from \"%s\"", p.Name, e.FMRI())
-				}
-				ptype = own.Type
-				if err := normalizeAll(ptype, values); err != nil {
-					return err
+			for _, g := range i.Groups {
+				for _, p := range g.Properties {
+					e.Ensure(g.Name, g.Type, p.Name, p.Type, p.Values...)
 				}
 			}
-			e.Set(from.Name, p.Name, ptype, values...)
+			e.Instance.Refresh()
 		}
 	}
-	return nil
 }
 
-// Cleanup deletes the services whose manifests are all gone (svccfg cleanup, a
-// part of every manifest import) and returns the full names of their
-// instances. Services that no manifest delivered stay.
-func (r *Repository) Cleanup(exists func(path string) bool) []string {
-	var gone []string
-	for _, s := range slices.Clone(r.Services) {
+// Cleanup deletes the services whose manifests are all gone, and the hashes of these
+// (svccfg cleanup, a part of every manifest import). Services that no manifest
+// delivered stay.
+func (r *Repository) Cleanup(exists func(path string) bool) {
+	gone := map[string]bool{}
+	r.Services = slices.DeleteFunc(r.Services, func(s *Service) bool {
 		files := s.Groups.Find("manifestfiles")
-		if files == nil || len(files.Properties) == 0 {
-			continue
-		}
-		there := slices.ContainsFunc(files.Properties, func(p *Property) bool {
-			return len(p.Values) > 0 && exists(p.Values[0])
-		})
-		if there {
-			continue
-		}
-		for _, i := range s.Instances {
-			gone = append(gone, s.InstanceFMRI(i))
+		there := func(p *Property) bool { return exists(p.Values[0]) }
+		if files == nil || slices.ContainsFunc(files.Properties, there) {
+			return false
 		}
 		for _, p := range files.Properties {
-			if len(p.Values) > 0 {
-				r.DeleteHash(p.Values[0])
-			}
+			gone[p.Name] = true
 		}
-		r.DeleteService(s.Name)
+		return true
+	})
+	if s := r.Service(hashService); s != nil {
+		s.Groups = slices.DeleteFunc(s.Groups, func(g *Group) bool { return gone[g.Name] })
 	}
-	return gone
 }

@@ -123,18 +123,31 @@ func (s *Service) FMRI() string { return "svc:/" + s.Name }
 // InstanceFMRI is the full name of one of the service's instances.
 func (s *Service) InstanceFMRI(i *Instance) string { return "svc:/" + s.Name + ":" + i.Name }
 
-// Lookup finds an instance by its full name; nil, nil if there is none.
-func (r *Repository) Lookup(fmri string) (*Service, *Instance) {
+// Lookup finds an instance by its full name.
+func (r *Repository) Lookup(fmri string) (Entity, bool) {
 	f, ok := ParseFMRI(fmri)
-	if !ok || f.Instance == "" {
-		return nil, nil
+	if found := r.Instances(f); ok && f.Instance != "" && len(found) > 0 {
+		return found[0], true
 	}
-	s := r.Service(f.Service)
-	i := s.Instance(f.Instance)
-	if i == nil {
-		return nil, nil
+	return Entity{}, false
+}
+
+// Instances are those that a full name stands for: the instance itself, or all of a
+// service.
+func (r *Repository) Instances(f FMRI) []Entity {
+	return slices.DeleteFunc(r.Entities(), func(e Entity) bool {
+		return e.Service.Name != f.Service || f.Instance != "" && e.Instance.Name != f.Instance
+	})
+}
+
+// Entities are all instances.
+func (r *Repository) Entities() (all []Entity) {
+	for _, s := range r.Services {
+		for _, i := range s.Instances {
+			all = append(all, Entity{s, i})
+		}
 	}
-	return s, i
+	return all
 }
 
 // Composed is what an instance reads: its own properties over those of its
@@ -190,65 +203,30 @@ func (g Groups) clone() Groups {
 }
 
 // FMRI is a parsed service FMRI.
-type FMRI struct {
-	Service, Instance, Group, Property string
-}
+type FMRI struct{ Service, Instance string }
 
-// ParseFMRI reads svc:/SERVICE[:INSTANCE][/:properties/GROUP[/PROPERTY]] as
-// scf_parse_svc_fmri(3SCF) does; svc://localhost/ is the same scope.
+// ParseFMRI reads svc:/SERVICE[:INSTANCE]. What scf_parse_svc_fmri(3SCF) takes
+// beyond that, a scope and a property, is not simulated.
 func ParseFMRI(text string) (FMRI, bool) {
 	rest, ok := strings.CutPrefix(text, "svc:/")
-	if !ok {
-		return FMRI{}, false
-	}
-	if host, ok := strings.CutPrefix(rest, "/localhost/"); ok {
-		rest = host
-	}
-	var f FMRI
-	rest, properties, has := strings.Cut(rest, "/:properties/")
-	if has {
-		f.Group, f.Property, _ = strings.Cut(properties, "/")
-		if !ValidName(f.Group) || strings.Contains(properties, "/") && !ValidName(f.Property) {
-			return FMRI{}, false
-		}
-	}
-	var instance bool
-	f.Service, f.Instance, instance = strings.Cut(rest, ":")
-	if !ValidServiceName(f.Service) || instance && !ValidName(f.Instance) {
-		return FMRI{}, false
-	}
-	return f, true
+	service, instance, has := strings.Cut(rest, ":")
+	return FMRI{service, instance}, ok && ValidServiceName(service) && (!has || ValidName(instance))
 }
 
 // ValidServiceName says whether the name may be a service's: names joined by slashes.
 func ValidServiceName(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if !ValidName(part) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return !ValidName(part) })
 }
 
 // ValidName says whether the name may be an instance's, a property group's or
 // a property's (uu_check_name with UU_NAME_DOMAIN): a letter, then letters,
-// digits, _ and -; before it may stand a domain and a comma.
+// digits, _ and -. The domain and comma that may stand before it are not simulated.
 func ValidName(name string) bool {
-	if domain, rest, ok := strings.Cut(name, ","); ok {
-		if !isName(domain, ".-_") {
-			return false
-		}
-		name = rest
-	}
-	return isName(name, "-_")
-}
-
-func isName(s, also string) bool {
-	for n, r := range s {
+	for n, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (n == 0 || !(r >= '0' && r <= '9' || strings.ContainsRune(also, r))) {
+		if !letter && (n == 0 || !(r >= '0' && r <= '9' || r == '-' || r == '_')) {
 			return false
 		}
 	}
-	return s != ""
+	return name != ""
 }

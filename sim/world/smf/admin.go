@@ -35,75 +35,30 @@ func SetTemporary(tx *world.Tx, zone, fmri string, enabled *bool) {
 	}
 }
 
-// Refresh makes svc.startd read an instance's running snapshot again, and runs
-// its refresh method if it is online.
+// Refresh makes svc.startd read an instance's running snapshot again.
 func Refresh(tx *world.Tx, zone, fmri string, e scf.Entity) {
-	s := Service(tx, zone, fmri)
-	if s == nil {
-		return
-	}
-	configure(s, e)
-	if state, next := State(s, tx.Now); state == Online && next == "" && s.Refresh.Exec != "" {
-		tx.Schedule(stopTime(tx, zone, s.Refresh), methodKind, zone, "refresh "+fmri)
-	}
-	refreshDependents(tx, zone, s)
-	evaluate(tx, zone)
-}
-
-// refreshDependents restarts those that depend with restart_on='refresh'.
-func refreshDependents(tx *world.Tx, zone string, refreshed *world.Service) {
-	r := Repository(tx, zone)
-	for _, fmri := range FMRIs(r) {
-		s := r.Instances[fmri]
-		for _, d := range s.Depends {
-			if d.RestartOn != "refresh" {
-				continue
-			}
-			for _, f := range d.FMRIs {
-				for _, on := range instancesOf(r, f) {
-					if on == refreshed {
-						Restart(tx, zone, fmri)
-					}
-				}
-			}
-		}
+	if s := Service(tx, zone, fmri); s != nil {
+		configure(s, e)
+		evaluate(tx, zone)
 	}
 }
 
 // Restart stops and starts an online instance; others are left alone.
 func Restart(tx *world.Tx, zone, fmri string) {
 	s := Service(tx, zone, fmri)
-	if state, next := State(s, tx.Now); next == "" && (state == Online || state == Degraded) {
+	if state, next := State(s, tx.Now); next == "" && state == Online {
 		stop(tx, zone, s, Offline, "restart_request", false)
 	}
 }
 
-// Clear takes an instance out of maintenance, or out of degraded. False: it is
-// in neither.
+// Clear takes an instance out of maintenance. False: it is not in it.
 func Clear(tx *world.Tx, zone, fmri string) bool {
 	s := Service(tx, zone, fmri)
-	switch state, _ := State(s, tx.Now); state {
-	case Maintenance:
-		s.Failures, s.Restarts = 0, nil
-		become(tx, s, Uninitialized, "", "none")
-	case Degraded:
-		become(tx, s, Online, "", "none")
-	default:
+	if state, _ := State(s, tx.Now); state != Maintenance {
 		return false
 	}
+	s.Failures, s.Restarts = 0, nil
+	become(tx, s, Uninitialized, "", "none")
 	evaluate(tx, zone)
 	return true
-}
-
-// MarkMaintenance puts an instance into maintenance; a running one is stopped
-// first.
-func MarkMaintenance(tx *world.Tx, zone, fmri string) {
-	s := Service(tx, zone, fmri)
-	switch state, next := State(s, tx.Now); {
-	case next != "" || state == "" || state == Maintenance:
-	case state == Online || state == Degraded:
-		stop(tx, zone, s, Maintenance, "administrative_request", false)
-	default:
-		become(tx, s, Maintenance, "", "administrative_request")
-	}
 }

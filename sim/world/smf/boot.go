@@ -78,9 +78,6 @@ func openDoor(tx *world.Tx, zone string) {
 	if err != nil {
 		return
 	}
-	if repository.DropTransient() {
-		_ = SaveRepository(tx, zone, repository) // as in earlyImport
-	}
 	r.Door = tx.Now
 	_ = world.Put(tx.Files, tx.ZonePathOf(zone, doorPath), nil, 0o644) // a zone without a root has none
 	for fmri, state := range map[string]string{RestarterFMRI: Online, EarlyManifestImportFMRI: Offline} {
@@ -125,9 +122,6 @@ func earlyImport(tx *world.Tx, zone string) {
 	// Offline until it is through (fork_emi in usr/src/cmd/svc/startd/fork.c).
 	become(tx, r.Instances[EarlyManifestImportFMRI], Online, "", "")
 	adopt(tx, zone, repository, true)
-	if s, i := repository.Lookup(RestarterFMRI); i != nil {
-		r.Milestone = s.Composed(i).Value("options", "milestone")
-	}
 	if target := r.Instances[SingleUserFMRI]; target != nil {
 		if deep := depth(r, target, map[string]int{}); deep > 0 {
 			r.Pace = share(tx.Latency(world.StepMilestone), chainShare) / time.Duration(deep)
@@ -156,36 +150,20 @@ func manifestImport(tx *world.Tx, zone string) int {
 }
 
 // adopt brings svc.startd's view to the repository: new instances are taken
-// in, deleted ones stopped. The others are read again if reread says so, else
-// only whether they are enabled.
+// in. The others are read again if reread says so, else only whether they are
+// enabled.
 func adopt(tx *world.Tx, zone string, repository *scf.Repository, reread bool) {
 	r := Repository(tx, zone)
-	known := map[string]bool{RestarterFMRI: true, EarlyManifestImportFMRI: true}
-	for _, service := range repository.Services {
-		for _, instance := range service.Instances {
-			fmri := service.InstanceFMRI(instance)
-			known[fmri] = true
-			e := scf.Entity{Service: service, Instance: instance}
-			s := r.Instances[fmri]
-			switch {
-			case s == nil:
-				s = &world.Service{FMRI: fmri}
-				r.Instances[fmri] = s
-				become(tx, s, Uninitialized, "", "insert_in_graph")
-				configure(s, e)
-			case reread:
-				configure(s, e)
-			default:
-				s.Enabled = enabledIn(e)
-			}
+	for _, e := range repository.Entities() {
+		s := r.Instances[e.FMRI()]
+		if s == nil {
+			s = &world.Service{FMRI: e.FMRI()}
+			r.Instances[s.FMRI] = s
+			become(tx, s, Uninitialized, "", "insert_in_graph")
+		} else if !reread {
+			s.Enabled = enabledIn(e)
+			continue
 		}
-	}
-	for _, fmri := range FMRIs(r) {
-		if !known[fmri] {
-			killContract(tx, zone, r.Instances[fmri])
-			tx.Cancel(methodKind, zone, "start "+fmri)
-			tx.Cancel(methodKind, zone, "stop "+fmri)
-			delete(r.Instances, fmri)
-		}
+		configure(s, e)
 	}
 }

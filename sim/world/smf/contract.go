@@ -20,7 +20,7 @@ func Exit(tx *world.Tx, pid int) {
 		return
 	}
 	state, next := State(s, tx.Now)
-	if (state == Online || state == Degraded) && next == "" && usesContract(s) && !contractAlive(tx, p.Zone, s) {
+	if state == Online && next == "" && usesContract(s) && !contractAlive(tx, p.Zone, s) {
 		contractEmpty(tx, p.Zone, s, "ct_ev_exit")
 	}
 }

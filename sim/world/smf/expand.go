@@ -15,12 +15,12 @@ func methodCall(tx *world.Tx, zone, fmri, name string, m world.Method) (MethodCa
 	if err != nil {
 		return MethodCall{}, err
 	}
-	service, instance := r.Lookup(fmri)
-	if instance == nil {
+	e, ok := r.Lookup(fmri)
+	if !ok {
 		return MethodCall{}, fmt.Errorf("%s: no such instance", fmri)
 	}
-	snapshot := service.Snapshot(instance)
-	script, err := expand(m.Exec, service.Name, instance.Name, snapshot)
+	snapshot := e.Service.Snapshot(e.Instance)
+	script, err := expand(m.Exec, snapshot)
 	if err != nil {
 		return MethodCall{}, fmt.Errorf("%s method: %w", name, err)
 	}
@@ -28,20 +28,18 @@ func methodCall(tx *world.Tx, zone, fmri, name string, m world.Method) (MethodCa
 		"PATH": "/usr/sbin:/usr/bin", "SMF_FMRI": fmri, "SMF_METHOD": name,
 		"SMF_RESTARTER": RestarterFMRI, "SMF_ZONENAME": zone,
 	}
-	for _, group := range []string{"method_context", name} { // the method's own context wins
-		if p := snapshot.Find(group).Property("environment"); p != nil {
-			for _, pair := range p.Values {
-				key, value, _ := strings.Cut(pair, "=")
-				env[key] = value
-			}
+	if p := snapshot.Find("method_context").Property("environment"); p != nil {
+		for _, pair := range p.Values {
+			key, value, _ := strings.Cut(pair, "=")
+			env[key] = value
 		}
 	}
 	return MethodCall{Zone: zone, FMRI: fmri, Name: name, Script: script, Env: env}, nil
 }
 
-// expand replaces the method tokens of smf_method(7): %%, %r, %s, %i, %f and
-// %{group/property[:,]}.
-func expand(exec, service, instance string, snapshot scf.Groups) (string, error) {
+// expand replaces %{group/property}, of the method tokens of smf_method(7) the one
+// that sledctl's manifests have.
+func expand(exec string, snapshot scf.Groups) (string, error) {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(exec, "%")
@@ -49,62 +47,21 @@ func expand(exec, service, instance string, snapshot scf.Groups) (string, error)
 		if !found {
 			return out.String(), nil
 		}
-		if rest == "" {
-			return "", fmt.Errorf("%q ends with a %%", exec)
+		name, after, closed := strings.Cut(rest, "}")
+		group, property, _ := strings.Cut(strings.TrimPrefix(name, "{"), "/")
+		p := snapshot.Find(group).Property(property)
+		if !closed || p == nil || !strings.HasPrefix(name, "{") {
+			return "", fmt.Errorf("not simulated: what %%%s is in a method", rest)
 		}
-		token := rest[0]
-		exec = rest[1:]
-		switch token {
-		case '%':
-			out.WriteByte('%')
-		case 'r':
-			out.WriteString("svc.startd")
-		case 's':
-			out.WriteString(service)
-		case 'i':
-			out.WriteString(instance)
-		case 'f':
-			out.WriteString("svc:/" + service + ":" + instance)
-		case '{':
-			name, after, closed := strings.Cut(exec, "}")
-			if !closed {
-				return "", fmt.Errorf("%%{%s has no closing brace", name)
-			}
-			values, err := expandProperty(name, snapshot)
-			if err != nil {
-				return "", err
-			}
-			out.WriteString(values)
-			exec = after
-		default:
-			return "", fmt.Errorf("unknown method token %%%c", token)
+		for i, v := range p.Values {
+			out.WriteString(map[bool]string{true: " "}[i > 0] + Escape(v))
 		}
+		exec = after
 	}
 }
 
-func expandProperty(token string, snapshot scf.Groups) (string, error) {
-	separator := " "
-	name, option, has := strings.Cut(token, ":")
-	if has {
-		separator = option
-	}
-	group, property, ok := strings.Cut(name, "/")
-	if !ok {
-		group, property = "application", name
-	}
-	p := snapshot.Find(group).Property(property)
-	if p == nil {
-		return "", fmt.Errorf("expansion of %%{%s}: no such property", token)
-	}
-	quoted := make([]string, len(p.Values))
-	for i, v := range p.Values {
-		quoted[i] = escapeMethod(v)
-	}
-	return strings.Join(quoted, separator), nil
-}
-
-// escapeMethod puts a backslash before what a shell would not take as it is.
-func escapeMethod(value string) string {
+// Escape puts a backslash before what a shell would not take as it is.
+func Escape(value string) string {
 	var out strings.Builder
 	for _, r := range value {
 		if strings.ContainsRune(";&()|^<>\n \t\\\"'`", r) {

@@ -2,6 +2,7 @@ package smf
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -17,22 +18,13 @@ func configure(s *world.Service, e scf.Entity) {
 	s.Enabled = enabledIn(e)
 	s.Start = methodOf(snapshot, "start")
 	s.Stop = methodOf(snapshot, "stop")
-	s.Refresh = methodOf(snapshot, "refresh")
 	s.Duration = snapshot.Value("startd", "duration")
-	s.Restarter = ""
-	if r := snapshot.Value("general", "restarter"); r != "" && r != RestarterFMRI {
-		s.Restarter = r
-	}
 	s.Depends = nil
 	for _, g := range snapshot {
 		if g.Type != "dependency" {
 			continue
 		}
-		d := world.Dependency{
-			Grouping:  groupValue(g, "grouping"),
-			RestartOn: groupValue(g, "restart_on"),
-			Type:      groupValue(g, "type"),
-		}
+		d := world.Dependency{Grouping: groupValue(g, "grouping"), RestartOn: groupValue(g, "restart_on")}
 		if p := g.Property("entities"); p != nil {
 			d.FMRIs = p.Values
 		}
@@ -48,53 +40,39 @@ func methodOf(groups scf.Groups, name string) world.Method {
 	if g == nil || g.Type != "method" {
 		return world.Method{}
 	}
-	m := world.Method{Exec: groupValue(g, "exec")}
-	if timeout, ok := scf.Normalize("count", groupValue(g, "timeout_seconds")); ok {
-		m.Timeout = parseCount(timeout)
-	}
-	return m
-}
-
-func parseCount(digits string) uint64 {
-	var n uint64
-	for _, d := range digits {
-		n = n*10 + uint64(d-'0')
-	}
-	return n
+	timeout, _ := strconv.ParseUint(groupValue(g, "timeout_seconds"), 10, 64)
+	return world.Method{Exec: groupValue(g, "exec"), Timeout: timeout}
 }
 
 func groupValue(g *scf.Group, name string) string { return scf.Groups{g}.Value(g.Name, name) }
 
 // instancesOf are the instances that a dependency's FMRI stands for.
-func instancesOf(r *world.Repository, fmri string) []*world.Service {
-	f, ok := scf.ParseFMRI(fmri)
-	if !ok {
-		return nil
-	}
-	if f.Instance != "" {
-		if s := r.Instances["svc:/"+f.Service+":"+f.Instance]; s != nil {
-			return []*world.Service{s}
-		}
-		return nil
-	}
-	var out []*world.Service
+func instancesOf(r *world.Repository, fmri string) (all []*world.Service) {
 	for _, name := range FMRIs(r) {
-		if strings.HasPrefix(name, "svc:/"+f.Service+":") {
-			out = append(out, r.Instances[name])
+		if isOf(name, fmri) {
+			all = append(all, r.Instances[name])
 		}
 	}
-	return out
+	return all
+}
+
+// isOf says whether an instance is what a dependency's FMRI says, or one of that service.
+func isOf(instance, fmri string) bool {
+	return instance == fmri || strings.HasPrefix(instance, fmri+":")
+}
+
+// DependsOn says whether an instance cannot run without another one.
+func DependsOn(s *world.Service, instance string) bool {
+	return slices.ContainsFunc(s.Depends, func(d world.Dependency) bool {
+		return d.Grouping != "optional_all" && slices.ContainsFunc(d.FMRIs, func(f string) bool { return isOf(instance, f) })
+	})
 }
 
 // up says whether one FMRI of a dependency is online.
 func up(tx *world.Tx, zone, fmri string) bool {
-	if file, ok := strings.CutPrefix(fmri, "file://"); ok {
-		_, err := tx.Files.Stat(tx.ZonePathOf(zone, strings.TrimPrefix(file, "localhost")))
-		return err == nil
-	}
 	return slices.ContainsFunc(instancesOf(Repository(tx, zone), fmri), func(s *world.Service) bool {
 		state, _ := State(s, tx.Now)
-		return state == Online || state == Degraded
+		return state == Online
 	})
 }
 
@@ -102,90 +80,30 @@ func up(tx *world.Tx, zone, fmri string) bool {
 func satisfied(tx *world.Tx, zone string, d world.Dependency) bool {
 	up := func(fmri string) bool { return up(tx, zone, fmri) }
 	switch d.Grouping {
-	case "require_all":
-		return !slices.ContainsFunc(d.FMRIs, func(f string) bool { return !up(f) })
 	case "require_any":
 		return len(d.FMRIs) == 0 || slices.ContainsFunc(d.FMRIs, up)
 	case "optional_all":
 		return !slices.ContainsFunc(d.FMRIs, func(f string) bool { return !up(f) && mayComeUp(tx, zone, f, nil) })
-	case "exclude_all":
-		return !slices.ContainsFunc(d.FMRIs, func(f string) bool { return up(f) || mayComeUp(tx, zone, f, nil) })
 	}
-	return false
+	return !slices.ContainsFunc(d.FMRIs, func(f string) bool { return !up(f) })
 }
 
-// mayComeUp says whether an FMRI that is not online can get there by itself.
+// mayComeUp says whether an FMRI is online or can get there without an administrator
+// (has_potential in usr/src/cmd/svc/svcadm/synch.c).
 func mayComeUp(tx *world.Tx, zone, fmri string, seen []string) bool {
 	return slices.ContainsFunc(instancesOf(Repository(tx, zone), fmri), func(s *world.Service) bool {
-		return HasPotential(tx, zone, s, seen)
+		state, _ := State(s, tx.Now)
+		if state == Online || state == Maintenance || !Wanted(s) || slices.Contains(seen, s.FMRI) {
+			return state == Online
+		}
+		seen := append(slices.Clone(seen), s.FMRI)
+		return !slices.ContainsFunc(s.Depends, func(d world.Dependency) bool {
+			possible := func(f string) bool { return mayComeUp(tx, zone, f, seen) }
+			all := !slices.ContainsFunc(d.FMRIs, func(f string) bool { return !possible(f) })
+			return d.Grouping == "require_all" && !all ||
+				d.Grouping == "require_any" && len(d.FMRIs) > 0 && !slices.ContainsFunc(d.FMRIs, possible)
+		})
 	})
-}
-
-// HasPotential says whether an instance is online or can get there without an
-// administrator (has_potential in usr/src/cmd/svc/svcadm/synch.c).
-func HasPotential(tx *world.Tx, zone string, s *world.Service, seen []string) bool {
-	state, _ := State(s, tx.Now)
-	switch {
-	case state == Online || state == Degraded:
-		return true
-	case state == Maintenance || !wanted(tx, zone, s) || slices.Contains(seen, s.FMRI):
-		return false
-	}
-	seen = append(slices.Clone(seen), s.FMRI)
-	for _, d := range s.Depends {
-		possible := func(f string) bool { return up(tx, zone, f) || mayComeUp(tx, zone, f, seen) }
-		switch d.Grouping {
-		case "require_all":
-			if slices.ContainsFunc(d.FMRIs, func(f string) bool { return !possible(f) }) {
-				return false
-			}
-		case "require_any":
-			if len(d.FMRIs) > 0 && !slices.ContainsFunc(d.FMRIs, possible) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// wanted says whether an instance is to run: enabled, and part of the
-// milestone that was chosen.
-func wanted(tx *world.Tx, zone string, s *world.Service) bool {
-	r := Repository(tx, zone)
-	switch {
-	case !Wanted(s):
-		return false
-	case r.Milestone == "" || r.Milestone == "all" || s.FMRI == RestarterFMRI || s.FMRI == EarlyManifestImportFMRI:
-		return true
-	case r.Milestone == "none":
-		return false
-	}
-	return supports(r, r.Milestone, s.FMRI, map[string]bool{})
-}
-
-// supports says whether fmri is the milestone or something that it depends on.
-func supports(r *world.Repository, milestone, fmri string, seen map[string]bool) bool {
-	if milestone == fmri {
-		return true
-	}
-	if seen[milestone] {
-		return false
-	}
-	seen[milestone] = true
-	s := r.Instances[milestone]
-	if s == nil {
-		return false
-	}
-	for _, d := range s.Depends {
-		for _, f := range d.FMRIs {
-			for _, on := range instancesOf(r, f) {
-				if supports(r, on.FMRI, fmri, seen) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // depth is how many start methods lie one behind the other on the way to an
@@ -231,11 +149,10 @@ func evaluate(tx *world.Tx, zone string) {
 // step moves one instance. False: nothing to do.
 func step(tx *world.Tx, zone string, s *world.Service) bool {
 	state, next := State(s, tx.Now)
-	if next != "" || s.Restarter != "" || state == "" {
+	if next != "" || state == "" {
 		return false
 	}
-	wanted := wanted(tx, zone, s)
-	switch {
+	switch wanted := Wanted(s); {
 	case state == Uninitialized && wanted:
 		become(tx, s, Offline, "", "")
 	case (state == Uninitialized || state == Offline) && !wanted:
@@ -244,7 +161,7 @@ func step(tx *world.Tx, zone string, s *world.Service) bool {
 		become(tx, s, Offline, "", "enable_request")
 	case state == Offline && ready(tx, zone, s):
 		start(tx, zone, s)
-	case (state == Online || state == Degraded) && !wanted:
+	case state == Online && !wanted:
 		stop(tx, zone, s, Disabled, "disable_request", false)
 	default:
 		return false
@@ -262,20 +179,16 @@ func left(tx *world.Tx, zone string, gone *world.Service, failure bool) {
 	r := Repository(tx, zone)
 	for _, fmri := range FMRIs(r) {
 		s := r.Instances[fmri]
-		if state, next := State(s, tx.Now); next != "" || state != Online && state != Degraded {
+		if state, next := State(s, tx.Now); next != "" || state != Online {
 			continue
 		}
 		for _, d := range s.Depends {
-			concerns := slices.ContainsFunc(d.FMRIs, func(f string) bool { return slices.Contains(instancesOf(r, f), gone) })
-			if concerns && restarts(d.RestartOn, failure) && !satisfied(tx, zone, d) {
+			concerns := slices.ContainsFunc(d.FMRIs, func(f string) bool { return isOf(gone.FMRI, f) })
+			restarts := d.RestartOn == "restart" || d.RestartOn == "error" && failure
+			if concerns && restarts && !satisfied(tx, zone, d) {
 				stop(tx, zone, s, Offline, "dependency_activity", false)
 				break
 			}
 		}
 	}
-}
-
-// restarts reads restart_on for a stop.
-func restarts(on string, failure bool) bool {
-	return on == "restart" || on == "refresh" || on == "error" && failure
 }

@@ -18,7 +18,7 @@ const (
 // MethodCall is a method for a shell to run: /sbin/sh -c Script.
 type MethodCall struct {
 	Zone, FMRI string
-	Name       string // start, stop, refresh
+	Name       string // start, stop
 	Script     string
 	Env        map[string]string
 }
@@ -102,7 +102,7 @@ func runMethod(tx *world.Tx, e *world.Event, shell Shell) {
 	if state == "" || name == "start" && next != Online || name == "stop" && next == "" {
 		return
 	}
-	m := map[string]world.Method{"start": s.Start, "stop": s.Stop, "refresh": s.Refresh}[name]
+	m := map[string]world.Method{"start": s.Start, "stop": s.Stop}[name]
 	if name == "start" {
 		s.PID, s.Started = int(tx.Count("pid"))+1000, tx.Now
 	}

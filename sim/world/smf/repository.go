@@ -139,13 +139,11 @@ func applyProfile(tx *world.Tx, zone string, r *scf.Repository, remember bool) {
 		return
 	}
 	bundle, err := scf.Parse(data, "profile")
-	if err == nil {
-		_, _, err = r.Apply(bundle)
-	}
 	if err != nil {
 		logLine(tx, zone, ManifestImportFMRI, "svccfg: "+err.Error()+"\nWARNING: svccfg apply "+SiteProfile+" failed")
 		return
 	}
+	r.Apply(bundle)
 	if remember {
 		r.SetHash(SiteProfile, scf.Sum(data))
 	}

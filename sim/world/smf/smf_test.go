@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/scf"
@@ -202,7 +203,7 @@ func TestServicesAppearInTheirOrder(t *testing.T) {
 // usr/src/cmd/svc/milestone/manifest-import: manifests, then the site profile.
 func TestManifestsAndTheSiteProfileAreReadAtBoot(t *testing.T) {
 	z := newSMFZone(t, "none", fullRepository())
-	z.write(thingPath, transient(false, "/bin/thing %{config/address} %{config/address:,} %f %%"))
+	z.write(thingPath, transient(false, "/bin/thing %{config/address}"))
 	z.write(smf.SiteProfile, []byte(`<?xml version='1.0'?>
 <!DOCTYPE service_bundle SYSTEM '/usr/share/lib/xml/dtd/service_bundle.dtd.1'>
 <service_bundle type='profile' name='site'><service name='site/thing' type='service' version='1'>
@@ -210,7 +211,7 @@ func TestManifestsAndTheSiteProfileAreReadAtBoot(t *testing.T) {
 </service></service_bundle>`))
 	smf.BootServices(z.Tx, testZone)
 	z.until(thingFMRI, smf.Online)
-	want := []smf.MethodCall{{Zone: testZone, FMRI: thingFMRI, Name: "start", Script: "/bin/thing 10.1.2.3 10.1.2.3 " + thingFMRI + " %",
+	want := []smf.MethodCall{{Zone: testZone, FMRI: thingFMRI, Name: "start", Script: "/bin/thing 10.1.2.3",
 		Env: map[string]string{"LD_LIBRARY_PATH": "/opt/lib", "PATH": "/usr/sbin:/usr/bin", "SMF_FMRI": thingFMRI,
 			"SMF_METHOD": "start", "SMF_RESTARTER": smf.RestarterFMRI, "SMF_ZONENAME": testZone}}}
 	if diff := cmp.Diff(want, z.calls); diff != "" {
@@ -226,6 +227,20 @@ func TestPropertyValuesInMethodsAreEscaped(t *testing.T) {
 	z.until(thingFMRI, smf.Online)
 	if got := z.calls[0].Script; got != `/bin/thing a\ b\;c` {
 		t.Errorf("script %q", got)
+	}
+}
+
+// What is not simulated of a method's tokens ends in maintenance, with a word in the log.
+func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
+	for _, token := range []string{"%f", "%%", "%", "%{address}", "%{config/address:,}", "%{config/none}", "%{config/address"} {
+		z := newSMFZone(t, "none", fullRepository())
+		z.write(thingPath, transient(true, "/bin/thing "+token))
+		smf.BootServices(z.Tx, testZone)
+		z.until(thingFMRI, smf.Maintenance)
+		log, err := host.ReadFile(z.Files, z.ZonePathOf(testZone, smf.LogPath(thingFMRI)))
+		if err != nil || !strings.Contains(string(log), "not simulated: what "+token) || len(z.calls) > 0 {
+			t.Errorf("%s: %d calls, %v, %s", token, len(z.calls), err, log)
+		}
 	}
 }
 
@@ -257,8 +272,8 @@ func TestTheSiteProfileIsAppliedOnce(t *testing.T) {
 	smf.BootServices(z.Tx, testZone)
 	z.until(thingFMRI, smf.Online)
 	z.edit(func(r *scf.Repository) {
-		s, i := r.Lookup(thingFMRI)
-		scf.Entity{Service: s, Instance: i}.Set("general", "enabled", "boolean", "false")
+		e, _ := r.Lookup(thingFMRI)
+		e.Set("general", "enabled", "boolean", "false")
 	})
 	z.until(thingFMRI, smf.Disabled)
 	smf.HaltServices(z.Tx, testZone)
@@ -286,10 +301,6 @@ func TestDependencies(t *testing.T) {
 		"optional, disabled":         {"optional_all", "none", []string{dns}, smf.Online, smf.Online},
 		"optional, absent":           {"optional_all", "none", []string{"svc:/site/none"}, smf.Online, smf.Online},
 		"all, absent":                {"require_all", "none", []string{"svc:/site/none"}, smf.Offline, smf.Offline},
-		"exclude, disabled":          {"exclude_all", "none", []string{dns}, smf.Online, smf.Online},
-		"exclude, online":            {"exclude_all", "none", []string{physical}, smf.Offline, smf.Online},
-		"a path that is there":       {"require_all", "none", []string{"file://localhost/etc/svc/repository.db"}, smf.Online, smf.Online},
-		"a path that is not there":   {"require_all", "none", []string{"file:///nowhere"}, smf.Offline, smf.Offline},
 		"an instance that is online": {"require_all", "none", []string{physical + ":default"}, smf.Online, smf.Online},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -310,16 +321,12 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// svcadm(8): clear, mark, restart; svccfg(8): refresh.
+// svcadm(8): clear, restart; svccfg(8): refresh.
 func TestAdministration(t *testing.T) {
 	z := newSMFZone(t, "none", fullRepository())
 	z.write(thingPath, transient(true, "/bin/thing %{config/address}"))
+	z.Arm(world.Fault{Name: world.FaultMaintenance, Match: testZone + " " + thingFMRI, Times: 1})
 	smf.BootServices(z.Tx, testZone)
-	z.until(thingFMRI, smf.Online)
-	if smf.Clear(z.Tx, testZone, thingFMRI) {
-		t.Error("an online instance was cleared")
-	}
-	smf.MarkMaintenance(z.Tx, testZone, thingFMRI)
 	z.until(thingFMRI, smf.Maintenance)
 	off := false
 	smf.SetTemporary(z.Tx, testZone, thingFMRI, &off)
@@ -328,10 +335,13 @@ func TestAdministration(t *testing.T) {
 	z.until(thingFMRI, smf.Disabled)
 	smf.SetTemporary(z.Tx, testZone, thingFMRI, nil)
 	z.until(thingFMRI, smf.Online)
+	if smf.Clear(z.Tx, testZone, thingFMRI) {
+		t.Error("an online instance was cleared")
+	}
 
 	z.edit(func(r *scf.Repository) {
-		s, _ := r.Lookup(thingFMRI)
-		scf.Entity{Service: s}.Set("config", "address", "astring", "new")
+		e, _ := r.Lookup(thingFMRI)
+		scf.Entity{Service: e.Service}.Set("config", "address", "astring", "new")
 	})
 	smf.Restart(z.Tx, testZone, thingFMRI)
 	z.until(thingFMRI, smf.Online)
@@ -339,9 +349,9 @@ func TestAdministration(t *testing.T) {
 		t.Error("the method saw a value that was not refreshed")
 	}
 	z.edit(func(r *scf.Repository) {
-		s, i := r.Lookup(thingFMRI)
-		i.Refresh()
-		smf.Refresh(z.Tx, testZone, thingFMRI, scf.Entity{Service: s, Instance: i})
+		e, _ := r.Lookup(thingFMRI)
+		e.Instance.Refresh()
+		smf.Refresh(z.Tx, testZone, thingFMRI, e)
 	})
 	smf.Restart(z.Tx, testZone, thingFMRI)
 	z.until(thingFMRI, smf.Online)

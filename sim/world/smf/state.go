@@ -19,7 +19,6 @@ const (
 	Uninitialized = "uninitialized"
 	Offline       = "offline"
 	Online        = "online"
-	Degraded      = "degraded"
 	Maintenance   = "maintenance"
 	Disabled      = "disabled"
 )
