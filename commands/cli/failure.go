@@ -56,8 +56,8 @@ func (e *ExistsError) Hint() string { return e.Advice }
 // ErrDifferences is exit 10: nothing failed, and there is something to do.
 var ErrDifferences = fault.New(fault.Differences, "there are differences")
 
-// failureOf returns what there is to say of an error: what an agent has said of it,
-// if the command ran there.
+// failureOf returns the report of an error. If the command ran at an agent, it is the
+// agent's report.
 func failureOf(err error, started time.Time) failure.Document {
 	if d, ok := SaidByAgent(err); ok {
 		return d

@@ -16,7 +16,7 @@ type manner struct {
 	meet func(w net.Conn, id string)
 }
 
-// manners are all of them. The last one holds up whoever waits for it.
+// manners are all of them. The last one delays each client that waits for it.
 func (r *agentRun) manners() []manner {
 	says := func(text string) func(net.Conn, string) {
 		return func(w net.Conn, _ string) {

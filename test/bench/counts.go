@@ -7,7 +7,7 @@ import (
 	"github.com/sledctl/sledctl/test/hosttest"
 )
 
-// counts tells what each operation asks of the host: what a real sled takes
+// counts returns how many host commands each operation runs: what a real sled takes
 // for it is mostly this many times a process and what that does.
 func (b bench) counts(ctx context.Context) ([]row, error) {
 	s := machine{sim.New(sim.Options{Seed: 1}, hosttest.Files)}

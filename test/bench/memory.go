@@ -100,7 +100,7 @@ func (b bench) alone(ctx context.Context, n int) (*alone, error) {
 	}
 	if err := until(func() bool { return len(p.rang) >= n }); err != nil {
 		a.stop()
-		return nil, fmt.Errorf("of %d VMs the agent has told of %d: %s", n, len(p.rang), &said)
+		return nil, fmt.Errorf("of %d VMs the agent has reported %d: %s", n, len(p.rang), &said)
 	}
 	return a, nil
 }

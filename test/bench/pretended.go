@@ -145,8 +145,8 @@ func (p *pretended) plane(w net.Conn, r request) {
 	_, _ = io.WriteString(w, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 }
 
-// pretendedVM is one VM: it runs, reboots, runs, with each change. Who waits for
-// the next costs nothing but his connection.
+// pretendedVM is one VM: it runs, reboots, runs, with each change. A client that
+// waits for the next change costs only its connection.
 type pretendedVM struct {
 	id string
 

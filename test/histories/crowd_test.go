@@ -18,9 +18,9 @@ import (
 	"github.com/sledctl/sledctl/sim"
 )
 
-// Many do random verbs on 16 instances at once. Nobody waits for anybody: who
-// meets another at work is told so (exit 6). What they were told, and what is
-// there in the end, must be as if the verbs had been done one after another, in
+// Many do random verbs on 16 instances at once. None waits: a verb that
+// finds its instance locked exits with 6. The exit codes, and the instances that exist
+// in the end, must be as if the verbs had been done one after another, in
 // some order that keeps to the times at which each was begun and ended.
 
 const crowded = 16 // instances
@@ -38,8 +38,7 @@ func (s said) String() string {
 
 const exitLocked = 6
 
-// crowd lets n at once do some verbs each, and gives what they were told of
-// each instance.
+// crowd lets n at once do some verbs each, and returns the results by instance.
 func crowd(t *testing.T, n, each int, run func(line string) (exit int, errs string)) map[string][]said {
 	var (
 		clock atomic.Int64
@@ -82,8 +81,8 @@ func drawCrowded(r *rand.Rand) verb {
 	return v
 }
 
-// explained says whether some order of what was told of an instance leads from
-// nothing to what is there.
+// explained reports whether some order of the results of an instance leads from
+// nothing to what exists.
 func explained(told []said, is shown, recorded bool) bool {
 	if len(told) > 64 {
 		panic("too many for the search")
@@ -163,7 +162,7 @@ func lines(all []said) string {
 	return b.String()
 }
 
-// gone has everything taken away, and sees that nothing is left.
+// gone removes everything, and checks that nothing is left.
 func gone(t *testing.T, run func(line string) (int, string)) {
 	t.Helper()
 	for i := range crowded {

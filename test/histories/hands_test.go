@@ -46,7 +46,7 @@ func (p *player) interfere(a act) error {
 		}
 		for _, it := range m.each() {
 			switch {
-			case it.stranger():
+			case it.unrecorded():
 				it.life = outlived // its marks still say what it is
 			case it.life == begun && it.steps <= slices.Index(steps(), "propolis ensure"), it.life == stale:
 				it.life, it.steps = stale, 0
@@ -98,7 +98,7 @@ func lasting(row lattice.Row) bool {
 }
 
 // footed reports whether what a step on a VM needs outlives a boot: there is no
-// network of sledctl's own, and nothing is encrypted. A new VM may still lack memory.
+// network that is only sledctl's, and nothing is encrypted. A new VM may still lack memory.
 func footed(row lattice.Row) bool {
 	return row.Is(lattice.Addresses) == lattice.DHCP && row.Has(lattice.Disks, lattice.LoneM2, lattice.RpoolOnly) && row.Is(lattice.Mode) != lattice.RAMDisk
 }
@@ -171,7 +171,7 @@ func (p *player) unknown() (names []string, err error) {
 	return names, nil
 }
 
-// clear takes away by hand what lost its owner with the ledger.
+// clear removes by hand what lost its owner with the ledger.
 func (p *player) clear() error {
 	if len(p.unowned) == 0 {
 		return nil
@@ -196,7 +196,7 @@ func (p *player) whole() (bool, error) {
 	}
 	text, err := p.world()
 	for name, it := range m.vms {
-		if it.maybe != nil || !slices.Contains([]life{none, up, lost}, it.life) || it.stranger() {
+		if it.maybe != nil || !slices.Contains([]life{none, up, lost}, it.life) || it.unrecorded() {
 			return false, err
 		}
 		for _, v := range p.seen[name].VNICs {
@@ -213,8 +213,8 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 	if is.Zone == "" {
 		return
 	}
-	stranger := it.stranger()
-	if stranger && (hand == "remove" || hand == "destroy") {
+	unrecorded := it.unrecorded()
+	if unrecorded && (hand == "remove" || hand == "destroy") {
 		return // what is left of the marks then depends on the brand
 	}
 	if it.life == begun || it.life == off {
@@ -233,7 +233,7 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 			it.life = removed
 		}
 	case "unlink":
-		if n := len(is.VNICs); n > 0 && !stranger {
+		if n := len(is.VNICs); n > 0 && !unrecorded {
 			p.tried("dladm delete-vnic " + is.VNICs[n-1].Name)
 		}
 	case "destroy":
@@ -245,7 +245,7 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 			p.settle()
 		}
 	}
-	if stranger && it.life != lost && it.life != up {
+	if unrecorded && it.life != lost && it.life != up {
 		it.life = outlived // it can be adopted by its marks
 	}
 }

@@ -1,5 +1,5 @@
-// Package histories plays random histories of a sled: verbs of sledctl's,
-// verbs that are killed, other people's hands, reboots, a disk that comes and
+// Package histories plays random histories of a sled: sledctl's commands,
+// commands that are killed, changes by hand, reboots, a disk that comes and
 // goes, a ledger that is lost. After each step what sledctl says is held against a small model that
 // was written from the manual (model_test.go); at the end the manual's way out
 // has to lead to where it began. One that does not is made as short as it can
@@ -101,7 +101,7 @@ func (c *counts) on(root *player) {
 	c.sleds[root.row.String()] = true
 }
 
-// print tells what was played. On a machine that is busy that may be less than
+// print prints what was played. On a machine that is busy that may be less than
 // what was wanted.
 func (c *counts) print(t *testing.T, of string) {
 	line := fmt.Sprintf("histories: %d (%d acts, %d of them killed) on %d sleds of the lattice, %s\n", c.histories.Load(), c.acts.Load(), c.killed.Load(), len(c.sleds), of)
@@ -237,7 +237,7 @@ func (p *player) replay(t *testing.T, acts []act) (bad *broken, log []string) {
 
 var reports sync.Mutex
 
-// report tells of a history that is broken, as short as it can be.
+// report prints a history that breaks a rule, as short as it can be.
 func report(t *testing.T, root *player, number uint64, bad *broken) {
 	reports.Lock()
 	defer reports.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
-// shown is what sledctl says of an instance.
+// shown is an instance as sledctl lists it.
 type shown struct {
 	Name, State, Reason, Wanted, Address, Zone, Pool string
 	CPUs                                             int
@@ -38,7 +38,7 @@ func readList(out string) (map[string]shown, error) {
 	return seen, nil
 }
 
-// look holds what sledctl says of the instances against the model.
+// look compares sledctl's list of the instances with the model.
 func (p *player) look() error {
 	if p.ending {
 		return nil
@@ -66,11 +66,11 @@ func (p *player) look() error {
 		if err := it.agrees(is, recorded); err != nil {
 			return fmt.Errorf("instance %s: %w; the model: %v; sledctl: %+v", name, err, it, is)
 		}
-		if it.stranger() {
+		if it.unrecorded() {
 			is = was // nobody else may have what it has
 			seen[name] = was
 		}
-		if !recorded && !it.stranger() {
+		if !recorded && !it.unrecorded() {
 			continue
 		}
 		if known && was.Address != is.Address && was.Address != "" && p.row.Is(lattice.Addresses) != lattice.DHCP {
@@ -147,8 +147,8 @@ func (v *vm) agrees(is shown, recorded bool) error {
 	return nil
 }
 
-// finish ends a history: whatever became of it, the manual's way out leads to
-// where it began.
+// finish ends a history: whatever happened in it, the manual's way out leads to where
+// it began.
 func (p *player) finish() error {
 	steps := []act{}
 	if p.model.pulled {
@@ -160,7 +160,7 @@ func (p *player) finish() error {
 	adopt := act{verb: verb{word: "adopt --all"}}
 	for _, name := range names() {
 		it := p.model.vms[name]
-		if slices.ContainsFunc(it.all(), func(v vm) bool { return v.stranger() && (v.life == up || v.life == outlived) }) && !slices.Contains(steps, adopt) {
+		if slices.ContainsFunc(it.all(), func(v vm) bool { return v.unrecorded() && (v.life == up || v.life == outlived) }) && !slices.Contains(steps, adopt) {
 			steps = append(steps, adopt)
 		}
 	}
@@ -172,7 +172,7 @@ func (p *player) finish() error {
 	for _, name := range names() {
 		it := p.model.vms[name]
 		switch {
-		case it.stranger() && (it.life == lost || p.model.unfit(it)) && it.maybe == nil: // what cannot be adopted is named with this
+		case it.unrecorded() && (it.life == lost || p.model.unfit(it)) && it.maybe == nil: // what cannot be adopted is named with this
 			if err := p.must("sledctl zone delete " + p.seen[name].Zone); err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ type model struct {
 	vms    map[string]*vm
 	ground ground
 	// pulled: an M.2 is out of its slot. After a reboot without it, putting it
-	// back is not enough: a pool that was not there then is not imported.
+	// back is not enough: a pool that was missing then is not imported.
 	pulled, lame bool
 	torn         bool // a verb was killed: one copy of the ledger may have a line that the other lacks
 	cut          bool // a bootstrap was killed: what it was about is open until one is run again
@@ -83,7 +83,7 @@ func (m *model) expect(v verb) outcomes {
 	for _, is := range m.vms[v.name].all() {
 		for exit, after := range m.after(v.name, func(it *vm) { *it = is }).certain(v) {
 			switch {
-			case v.dry: // what it says of one copy, the next change may belie
+			case v.dry: // the next change may contradict what one copy has
 				after = m
 			case out[exit] != nil:
 				after.vms[v.name] = either(append(out[exit].vms[v.name].all(), after.vms[v.name].all()...))
@@ -153,7 +153,7 @@ const (
 
 func (m *model) healthy(v verb) outcomes {
 	it := m.vms[v.name]
-	if it != nil && it.stranger() {
+	if it != nil && it.unrecorded() {
 		return outcomes{exitRefused: m}
 	}
 	switch v.word {
@@ -314,20 +314,20 @@ func (m *model) ensureAll() outcomes {
 	return out
 }
 
-// adoptAll makes records of the strangers that have a machine which can be made
+// adoptAll makes records of the unrecorded zones that have a machine which can be made
 // again.
 func (m *model) adoptAll() outcomes {
 	c, out := m.clone(), outcomes{}
 	for _, it := range c.each() {
 		switch {
-		case it.stranger() && it.life == up && !m.unfit(it):
+		case it.unrecorded() && it.life == up && !m.unfit(it):
 			it.recorded, it.wanted = true, "running"
-		case it.stranger() && it.life == outlived:
+		case it.unrecorded() && it.life == outlived:
 			it.recorded, it.wanted = true, "running"
 			if m.unfit(it) { // no mark has a machine that was written down
 				it.wanted, it.extra = "stopped", false
 			}
-		case it.stranger():
+		case it.unrecorded():
 			out.same(c, exitPart, exitConflict) // of all, and for one cause: with its code
 		}
 	}
@@ -337,7 +337,7 @@ func (m *model) adoptAll() outcomes {
 	return out
 }
 
-// unfit says whether a stranger has what cannot be made again: a Crucible disk.
+// unfit says whether an unrecorded zone has what cannot be made again: a Crucible disk.
 func (m *model) unfit(it *vm) bool { return m.crucible && it.extra }
 
 // lost is what is so once the ledger is, and another was begun: what does not

@@ -31,7 +31,7 @@ func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 			then: []act{{verb: verb{word: "ensure", name: "b"}}},
 		},
 		// zoneadm knows nothing of datasets: it lists the zone as installed.
-		"an installed zone without a dataset is gone on with": {
+		"an installed zone without a dataset is resumed": {
 			killed: verb{word: "ensure", name: "a"}, points: 16,
 			then: []act{{hand: "destroy", name: "a"}, {verb: verb{word: "ensure", name: "a"}}},
 		},
@@ -44,7 +44,7 @@ func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 			then: []act{{verb: verb{word: "ensure --all"}}, {verb: verb{word: "ensure", name: "a", cpus: 3}}, {hand: "restart", name: "a"}},
 		},
 		// The intent lies on one copy, and who looks first does not see it.
-		"what is not there yet is taken for what is not": {
+		"what does not exist yet is taken for missing": {
 			killed: verb{word: "ensure", name: "b"}, points: 4,
 			then: []act{{verb: verb{word: "stop", name: "b", dry: true}}, {verb: verb{word: "reap"}}},
 		},

@@ -11,9 +11,9 @@ import (
 )
 
 // The test of the test: a sledctl with a defect, and a model that is wrong, are
-// found by a few stories, and what is told of them is as short as it can be.
+// found by a few stories, and the report of them is as short as it can be.
 
-// deaf is a host on which some of sledctl's commands are lost: as if it had
+// deaf is a host on which some commands that sledctl runs are lost, as if sledctl had
 // forgotten to run them.
 type deaf struct {
 	host.Host

@@ -38,8 +38,8 @@ type player struct {
 	killed bool
 	// ending: only where it all leads to is looked at.
 	ending bool
-	log    []string // what was played and what came of it, a line each
-	// unowned are the VNICs of ours that nothing names since the ledger was lost.
+	log    []string // what was played and its result, a line each
+	// unowned are sledctl's VNICs that nothing names since the ledger was lost.
 	unowned []string
 }
 
@@ -88,7 +88,7 @@ func (p *player) settle() {
 	}
 }
 
-// foreign are the commands that make a zone that is nobody's business.
+// foreign are the commands that make a foreign zone.
 func foreign(row lattice.Row, zone string) []string {
 	return []string{
 		"zfs create -o mountpoint=/" + zone + " rpool/" + zone,
@@ -99,7 +99,7 @@ func foreign(row lattice.Row, zone string) []string {
 	}
 }
 
-// nobody are the commands that take it away.
+// nobody are the commands that remove it.
 func nobody(zone string) []string {
 	return []string{"zonecfg -z " + zone + " delete -F", "dladm delete-vnic " + zone + "n0", "zfs destroy -r rpool/" + zone}
 }
@@ -127,7 +127,7 @@ func (p *player) leave() {
 // what it should.
 const patience = time.Hour
 
-// run runs a command line, of sledctl's or of the host's.
+// run runs a command line: sledctl or a host command.
 func (p *player) run(h host.Host, line string) (exit int, out, errs string, err error) {
 	words := strings.Fields(line)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -235,7 +235,7 @@ func exits(o outcomes) []int {
 	return list
 }
 
-// list is what sledctl says of all instances; nil where it cannot know.
+// list returns sledctl's list of all instances; nil if sledctl cannot know them.
 func (p *player) list() (map[string]shown, error) {
 	exit, out, errs, err := p.run(p.sled.Host(), "sledctl instance list -o json")
 	if err == nil && exit == exitRefused && p.model.blind() {

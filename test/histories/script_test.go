@@ -16,9 +16,8 @@ import (
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
-// preamble comes before the sled that a history begins on is made. What the script
-// prints are the exit codes of sledctl and, at the end, what it says of the
-// instances.
+// preamble comes before the creation of the sled on which a history begins. The script
+// prints the exit codes of sledctl and, at the end, its list of the instances.
 const preamble = `#!/bin/sh
 # A history of a simulated sled. It wants sledctl on PATH, and makes its sled in
 # the directory that it is given, which must not be there.
@@ -42,7 +41,7 @@ func script(acts []act, row lattice.Row) string {
 	}
 	b.WriteString("sledctl bootstrap >/dev/null || exit\n\n")
 	if row.Is(lattice.Agent) == lattice.Running {
-		b.WriteString("# beside it, from each bootstrap to the next reboot of the sled: sledctl agent\n")
+		b.WriteString("# next to it, from each bootstrap to the next reboot of the sled: sledctl agent\n")
 	}
 	aliens := 0
 	for _, a := range acts {

@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
-// act is one thing of a history: a verb of sledctl's, or somebody's hand.
+// act is one step of a history: a sledctl command, or a change by hand.
 type act struct {
 	verb verb   // if hand is empty
 	hand string // see hands

@@ -6,7 +6,7 @@ import (
 )
 
 // vm is an instance as the operator knows it. One that is not recorded and runs is
-// a stranger: the ledger was lost.
+// an unrecorded zone: the ledger was lost.
 type vm struct {
 	recorded  bool
 	wanted    string // running, stopped
@@ -18,7 +18,7 @@ type vm struct {
 	steps     int // of the bring-up, that were taken one by one
 	// maybe is what else it may be: what a verb that was killed was about to
 	// make of it. What a kill left on one copy of the ledger counts from the
-	// next change on, whoever makes it.
+	// next change on, of any process.
 	maybe *vm
 }
 
@@ -38,7 +38,7 @@ const (
 	unclear  life = "unclear"  // a verb was killed during it
 )
 
-// states are the words that may be said of each.
+// states are those that sledctl may report for each.
 func (v *vm) states() []string {
 	switch v.life {
 	case none:
@@ -63,8 +63,8 @@ func (v *vm) states() []string {
 // known says that what is on the sled is of this boot, and certain.
 func (v *vm) known() bool { return !slices.Contains([]life{unclear, outlived, stale}, v.life) }
 
-// stranger says that sledctl does not know it, and that its zone is there.
-func (v *vm) stranger() bool { return !v.recorded && v.life != none }
+// unrecorded says that sledctl does not know it, and that its zone is there.
+func (v *vm) unrecorded() bool { return !v.recorded && v.life != none }
 
 func (v *vm) clone() *vm {
 	c := *v
@@ -104,5 +104,5 @@ func (v *vm) String() string {
 	return fmt.Sprintf("wanted %s, cpus %d, nics %d, extra %v, protected %v, %s", v.wanted, v.cpus, v.nics, v.extra, v.protected, v.life)
 }
 
-// what instance ensure makes of an instance of which nothing was said.
+// what instance ensure gives an instance without a description.
 const usualCPUs = 2

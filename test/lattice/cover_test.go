@@ -48,8 +48,8 @@ func TestNoRowIsNever(t *testing.T) {
 	}
 }
 
-// What cannot be combined says why: no two or three values exclude each other by
-// what the table says of others.
+// What cannot be combined says why: no two or three values exclude each other
+// because of rules about others.
 func TestWhatIsNeverSaysWhy(t *testing.T) {
 	table := Sleds()
 	s := &solver{&table, table.rules()}

@@ -20,7 +20,7 @@ type neighbours struct {
 	zones, links, datasets, files, lists []string
 }
 
-// zone makes a zone that is nobody's business, with a VNIC and a dataset, up to a
+// zone makes a foreign zone, with a VNIC and a dataset, up to a
 // state: configured, installed or running.
 func (n *neighbours) zone(name, link, state string) {
 	dir, dataset := "/others/"+name, "rpool/"+name+".d"
@@ -128,7 +128,7 @@ func (n *neighbours) sledAgents() {
 	n.zone("oxz_switch", "oxControlService0", installed)
 }
 
-// Foreign tells of all that the neighbours have, by content.
+// Foreign returns all that the neighbours have, by content.
 func (r Row) Foreign(ctx context.Context, s *sim.Sled) (string, error) {
 	n := r.neighbours()
 	data, err := sim.Comparable(ctx, s.World())
@@ -179,7 +179,7 @@ func (r Row) Foreign(ctx context.Context, s *sim.Sled) (string, error) {
 	return Undrawn(string(text)), err
 }
 
-// Undrawn is what is told of a sled without what a boot from a RAM disk draws.
+// Undrawn returns the description of a sled without what a boot from a RAM disk draws.
 func Undrawn(text string) string {
 	return regexp.MustCompile(`(libbe:(uuid|parentbe)": )"[^"]*"`).ReplaceAllString(text, `$1"DRAWN"`)
 }

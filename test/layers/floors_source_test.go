@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// forbidden is what goes past package host: by import path, the names that do,
+// forbidden is what bypasses package host: by import path, the names that do,
 // or "*" for all of a package. Error numbers, flags and environment are
 // harmless, and os.Exit is main's.
 func forbidden() map[string]map[string]use {

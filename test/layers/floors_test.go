@@ -1,5 +1,5 @@
-// Package layers holds the house to its plan: which package may import
-// which, and who may touch the machine. docs/architecture.md tells why.
+// Package layers checks the layers of the code: which package may import which, and
+// which may touch the machine. docs/architecture.md gives the reasons.
 package layers
 
 import (
@@ -12,7 +12,7 @@ import (
 
 const module = "github.com/sledctl/sledctl"
 
-// room is a package's place in the house.
+// room is a package's place in the layers.
 type room struct {
 	// floor: imports go down only, and never to another room of one's floor.
 	floor int
@@ -37,8 +37,8 @@ const (
 	useSignals use = "signals" // syscall beyond error numbers
 )
 
-// floors is the plan of the house. A package that is not in it does not build
-// here: whoever adds one says where it stands.
+// floors are the layers of the code. A package that is not in them fails the test: a
+// new package is added here with its layer.
 func floors() map[string]room {
 	all := []use{useFiles, useExec, useDial, useSignals}
 	sim := room{imports: []string{"host", "sim", "sim/"}, by: append(commandLine(), "sim", "sim/", "test/bench", "test/lattice", "test/sledtest"), machine: all}
@@ -102,7 +102,7 @@ func floors() map[string]room {
 		"peer/dropshot":              {floor: -1},                                                                                 // what the servers of Propolis and of the control plane are made with
 		"peer/dropshot/dropshottest": {imports: []string{"test/refdata"}, by: []string{"sim/simtest/contract"}},                   // for tests
 		"test/refdata":               {imports: []string{}, by: []string{"peer/dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
-		"peer/exchange":              {floor: -2},                                                                                 // one HTTP request over the boundary, for the neighbours of floor 0
+		"peer/exchange":              {floor: -2},                                                                                 // one HTTP request over the boundary, for the packages of layer 0
 		"peer/exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                                 // for tests
 
 		// The one boundary, and the sled that is simulated behind it.

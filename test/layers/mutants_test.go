@@ -7,7 +7,7 @@ import (
 	"github.com/sledctl/sledctl/test/mutants"
 )
 
-// TestMutantsFit tells whoever changes a line in which a defect is planted: the
+// TestMutantsFit fails after a change of a line in which a defect is planted: the
 // mutants themselves take minutes, and are left out of a short run.
 func TestMutantsFit(t *testing.T) {
 	err := mutants.Fit(func(file string) (string, error) {

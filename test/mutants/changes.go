@@ -63,7 +63,7 @@ func ofChanges() []Mutant {
 			Found: script("lock_files", "FAIL: testdata/script/lock_files.txtar"),
 		},
 		{
-			Name:    "who waited for a lock has one whose file has no name any more",
+			Name:    "a process that waited for a lock gets one whose file was removed",
 			Plant:   []Patch{{"host/flock.go", "if err == nil && !os.SameFile(locked, named) {", "if err == nil && !MUTANT && !os.SameFile(locked, named) {"}},
 			Found:   unit("host", "TestLocksOfTwoProcessesAreOfTheFileThatHasTheName", "dir_test.go"),
 			Besides: true,

@@ -1,6 +1,6 @@
 package mutants
 
-// ofInstances are those of what becomes of a VM.
+// ofInstances are those in the life of a VM.
 func ofInstances() []Mutant {
 	return []Mutant{
 		{
@@ -70,7 +70,7 @@ func ofInstances() []Mutant {
 			Found: unit("sled/instance", "TestWhatIsNotYetSoIsWaitedFor", "a_service_that_has_no_state"),
 		},
 		{
-			Name:  "a zone on its way up that nobody can look into is refused",
+			Name:  "a zone that boots and cannot be inspected yet is refused",
 			Plant: []Patch{{"sled/instance/resume.go", "return s.seen.uninspected() && !s.run.Ensured && !s.step }", "return s.seen.uninspected() && !s.run.Ensured && !s.step && !MUTANT }"}},
 			Found: unit("commands", "TestAZoneThatNeverAnswersIsBuiltAnew", "exit 8"),
 		},
@@ -87,7 +87,7 @@ func ofInstances() []Mutant {
 			Besides: true,
 		},
 		{
-			Name:    "a machine that Propolis has lost is gone on with",
+			Name:    "a machine that Propolis has lost is resumed",
 			Plant:   []Patch{{"sled/instance/resume.go", "s.run.Ensured && !s.p.ensured }", "s.run.Ensured && !s.p.ensured && !MUTANT }"}},
 			Found:   unit("sled/instance", "TestALostRunIsClearedAndAnotherBegun", "Propolis_has_lost_its_machine"),
 			Besides: true,

@@ -1,5 +1,5 @@
-// Package mutants plants defects in sledctl, and holds the tests to finding
-// them: one that no test finds is behaviour that nobody looks after.
+// Package mutants plants defects in sledctl, and requires that tests find them: a
+// defect that no test finds is in behaviour that is not tested.
 //
 // The defects are data (All). All are planted side by side in copies of the
 // files, which only an overlay of the build puts in their place; each waits
@@ -21,8 +21,8 @@ type Mutant struct {
 	Found By
 	// Soak leaves it to make soak: what finds it takes longer than a test may.
 	Soak bool
-	// With is another mutant without which this one is not seen: what that one
-	// takes away helps too.
+	// With is another mutant without which this one is not seen: the code that it
+	// disables helps too.
 	With string
 	// Besides is one more than the forty that are the measure.
 	Besides bool
@@ -53,7 +53,7 @@ func All() []Mutant {
 // gives them.
 func Fit(read func(file string) (string, error)) error {
 	var wrong []error
-	for _, m := range append(All(), Mutant{Plant: beside()}) {
+	for _, m := range append(All(), Mutant{Plant: together()}) {
 		for _, p := range m.Plant {
 			source, err := read(p.File)
 			if n := strings.Count(source, p.Old); err == nil && n != 1 {
@@ -86,7 +86,7 @@ func unit(pkg, test, told string) By { return By{pkg, "^" + test + "$", told, 0}
 
 // next to are patches that plant nothing: they let tests that give the program an
 // environment of its own hand on the variable, and are what mutants call.
-func beside() []Patch {
+func together() []Patch {
 	return []Patch{{
 		"commands/script_test.go",
 		`env.Setenv("TZ", "UTC")`,

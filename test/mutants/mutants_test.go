@@ -57,7 +57,7 @@ func TestMutants(t *testing.T) {
 			t.Run("none of "+pkg, func(t *testing.T) {
 				t.Parallel()
 				if said, failed := all.run(t, root, dir, "", false); failed {
-					t.Errorf("a test finds what is not there:\n%s", said)
+					t.Errorf("a test fails without a defect:\n%s", said)
 				}
 			})
 		}
@@ -203,13 +203,13 @@ func TestAllTogether(t *testing.T) {
 			t.Errorf("%q is there twice, or nobody is to find it", m.Name)
 		}
 		if at, err := os.Stat(filepath.Join("../..", m.Found.Package)); err != nil || !at.IsDir() {
-			t.Errorf("%q is to be found by a package that is not there: %s", m.Name, m.Found.Package)
+			t.Errorf("%q is to be found by a missing package: %s", m.Name, m.Found.Package)
 		}
 		names[m.Name] = true
 	}
 	for _, m := range All() {
 		if m.With != "" && !names[m.With] {
-			t.Errorf("%q is to be seen with %q, which is not there", m.Name, m.With)
+			t.Errorf("%q is to be seen with %q, which is missing", m.Name, m.With)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestNoRuleIsKeptInAnyCase(t *testing.T) {
 	}
 }
 
-// A patch that does not fit any more fails, and so do a patch without a switch
+// A patch whose place has changed fails, and so do a patch without a switch
 // and two that meet; two in one place go around each other.
 func TestPatchesMustFit(t *testing.T) {
 	const file = "package x\n\nfunc f() { a(); b(); a() }\n"

@@ -69,7 +69,7 @@ func planted(file, source string, edits []edit) (string, error) {
 }
 
 // placed finds the place of a patch. A file that has changed there is an error:
-// the patch would rot without a word.
+// the patch would silently stop working.
 func (p Patch) placed(source, name string) (edit, error) {
 	if n := strings.Count(source, p.Old); n != 1 {
 		return edit{}, fmt.Errorf("%s has %d times, not once, what %q is planted in: %s", p.File, n, name, p.Old)
@@ -104,7 +104,7 @@ func overlay(all []Mutant, read func(file string) (string, error)) (map[string]s
 			}
 		}
 	}
-	for _, p := range beside() {
+	for _, p := range together() {
 		if err := add(p, ""); err != nil {
 			return nil, err
 		}

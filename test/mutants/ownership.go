@@ -14,17 +14,17 @@ func ofOwnership() []Mutant {
 			Found: neighbours("no match for `^zone\\tpropolis_baseball"),
 		},
 		{
-			Name:  "a zone is ours wherever it lies",
+			Name:  "a zone is sledctl's wherever it lies",
 			Plant: []Patch{{"illumos/naming/whose.go", "case !ok:", "case !ok && !MUTANT:"}},
 			Found: neighbours("stdout and theirs differ"),
 		},
 		{
-			Name:  "a VNIC is ours over any link",
+			Name:  "a VNIC is sledctl's over any link",
 			Plant: []Patch{{"illumos/naming/whose.go", "case !slices.Contains(under, v.Over):", "case !slices.Contains(under, v.Over) && !MUTANT:"}},
 			Found: neighbours("+vnic_propolis7:others0"),
 		},
 		{
-			Name:  "a VNIC is ours although the global zone has an address on it",
+			Name:  "a VNIC is sledctl's although the global zone has an address on it",
 			Plant: []Patch{{"illumos/naming/whose.go", "case len(v.Addresses) > 0:", "case len(v.Addresses) > 0 && !MUTANT:"}},
 			Found: unit("illumos/naming", "TestWhoseVNIC", "Doubt"),
 		},
@@ -91,7 +91,7 @@ func ofOwnership() []Mutant {
 			Besides: true,
 		},
 		{
-			Name:    "what lies on a pool that is away counts as gone",
+			Name:    "what lies on a missing pool counts as gone",
 			Plant:   []Patch{{"sled/reap/lost.go", `return "pool " + pool + " is not imported"`, "if !MUTANT { OLD }"}},
 			Found:   unit("sled/reap", "TestVerdictsOfTheOtherKinds", `a_pool_that_is_not_imported`),
 			Besides: true,

@@ -125,7 +125,7 @@ func ofMembers() []Mutant {
 			Found: needed("alone:_the_witness_is_asked", "witnessed as"),
 		},
 		{
-			Name:  "who goes on alone says so first",
+			Name:  "a process that continues alone writes that first",
 			Plant: []Patch{{"engine/ledger/degrade.go", "witnessed, err := l.confirm(ctx, p)", "if MUTANT { return p, nil }; OLD"}},
 			Found: needed("alone:_the_epoch_line_first", "was acknowledged"),
 		},
@@ -188,7 +188,7 @@ func ofTheWitness() []Mutant {
 			Found: needed("witness:_asked_behind_an_epoch_line", "were shown, now"),
 		},
 		{
-			Name:  "the witness is told of each epoch",
+			Name:  "the witness gets each epoch",
 			Plant: []Patch{{"engine/ledger/witness.go", "if err := l.places.Witness.Write(", "if MUTANT { return nil }; OLD"}},
 			Found: needed("witness:_told", "were shown, now"),
 		},

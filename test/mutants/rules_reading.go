@@ -59,7 +59,7 @@ func ofOpening() []Mutant {
 			Found: needed("open:_the_longest", "healthy disks are refused"),
 		},
 		{
-			Name:  "what the best copy has been is in nobody's way",
+			Name:  "an earlier state of the best copy does no harm",
 			Plant: []Patch{{"engine/ledger/format/relate.go", "case best.Holds(at):", "case best.Holds(at) && !MUTANT:"}},
 			Found: needed("open:_an_earlier_state", "healthy disks are refused"),
 		},
@@ -69,12 +69,12 @@ func ofOpening() []Mutant {
 			Found: needed("open:_epochs_before_lines", "healthy disks are refused"),
 		},
 		{
-			Name:  "what a rewrite has left out may be another's head",
+			Name:  "what a rewrite has left out may be the head of another copy",
 			Plant: []Patch{{"engine/ledger/format/relate.go", "(!over || at.Seq < best.Epochs[k].Seq) {", "(!over || at.Seq < best.Epochs[k].Seq) && !MUTANT {"}},
 			Found: needed("open:_what_a_rewrite_left_out", "history had"),
 		},
 		{
-			Name:  "what was never acknowledged is in nobody's way",
+			Name:  "what was never acknowledged does no harm",
 			Plant: []Patch{{"engine/ledger/format/relate.go", "!best.Epoch().Seated(c.Copy) {", "!best.Epoch().Seated(c.Copy) && !MUTANT {"}},
 			Found: needed("open:_a_dead_tail", "healthy disks are refused"),
 		},
@@ -134,7 +134,7 @@ func ofReading() []Mutant {
 			Found: story("what_one_copy_holds_is_shown", `"unconfirmed: 1", not "unconfirmed: 2"`),
 		},
 		{
-			Name:  "a member that does not hold it is told of",
+			Name:  "a member that lacks it is reported",
 			Plant: []Patch{{"engine/ledger/reading.go", "case head == has:", "case head == has || MUTANT:"}},
 			Found: story("and_may_not_be_acknowledged", `"sure: 3", not "unconfirmed: 3"`),
 		},

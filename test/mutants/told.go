@@ -69,7 +69,7 @@ func ofWhatIsTold() []Mutant {
 			Found: unit("propolis", "TestStrangeAnswersAreNotStates", "more than a lot"),
 		},
 		{
-			Name:    "another's machine is taken for the instance's",
+			Name:    "a foreign machine is taken for the instance's",
 			Plant:   []Patch{{"propolis/client.go", "return i, c.Target.asked(c.Target.is(i))", "if MUTANT { return i, nil }; OLD"}},
 			Found:   By{"test/peers", "^TestPeersThatMisbehave$/propolis_get/another", "nothing names the peer", 0},
 			Besides: true,
@@ -114,7 +114,7 @@ func ofWhatIsTold() []Mutant {
 			Found: script("output_full", "no match for `^3$`"),
 		},
 		{
-			Name:  "one cause of all is told as if running again helped",
+			Name:  "one cause of all is reported as if running again helped",
 			Plant: []Patch{{"sled/instance/many.go", "kind := fault.Of(e.Failures[0].Err)\n", "OLD; if MUTANT { return fault.Partial }\n"}},
 			Found: script("many_codes", "exit 3, want 8"),
 		},

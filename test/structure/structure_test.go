@@ -94,7 +94,7 @@ func judge(found, allowed map[string]int) []string {
 	}
 	for what := range allowed {
 		if _, ok := found[what]; !ok {
-			out = append(out, what+": is within the limit by now: take the exception away")
+			out = append(out, what+": is within the limit by now: remove the exception")
 		}
 	}
 	slices.Sort(out)
@@ -119,7 +119,7 @@ func TestALimitIsNoticed(t *testing.T) {
 	want := []string{
 		"entries at the top: 25 is too many",
 		"files in vnic: 26 is too many",
-		"files in zfs: is within the limit by now: take the exception away",
+		"files in zfs: is within the limit by now: remove the exception",
 		"lines of sim/tools/zone.go: 301 is too many",
 		"lines of zone/boot_test.go: 451, and it had 450 when it was excepted",
 		"paths through judge in zone/boot.go: 21 is too many",
