@@ -47,6 +47,11 @@ func (s *Sled) tend(tx *world.Tx, ended []*world.Process) {
 	}
 }
 
+// untended says whether tend has something to do.
+func (s *Sled) untended(tx *world.Tx) bool {
+	return slices.ContainsFunc(tx.State.Processes, func(p *world.Process) bool { return p.OSPID == 0 || !s.lives(p) })
+}
+
 // StartServers starts the processes that stand-in commands would have left, for
 // what was brought up without them.
 func (s *Sled) StartServers(ctx context.Context) error {

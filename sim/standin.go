@@ -81,7 +81,7 @@ func (s *Sled) command(
 		}
 		call.Stdin = data
 	}
-	d := &tools.Dispatcher{World: s.world, Kill: func() { _ = syscall.Kill(os.Getppid(), syscall.SIGKILL) }}
+	d := &tools.Dispatcher{World: s.world, Stale: s.untended, Kill: func() { _ = syscall.Kill(os.Getppid(), syscall.SIGKILL) }}
 	reply, err := d.Exec(ctx, call)
 	_, outErr := io.WriteString(stdout, reply.Stdout)
 	_, errErr := io.WriteString(stderr, reply.Stderr)

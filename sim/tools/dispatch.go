@@ -20,6 +20,9 @@ type Dispatcher struct {
 	// Kill is what a fault that kills the caller does. Nil: the command's
 	// error is ErrKilled.
 	Kill func()
+	// Stale says that a transaction has something to do before the sled is looked at.
+	// Nil: none ever has.
+	Stale func(*world.Tx) bool
 }
 
 var _ cli.Machine = (*Dispatcher)(nil)
@@ -60,6 +63,7 @@ func (d *Dispatcher) View(ctx context.Context, fn func(*world.Tx)) error {
 type running struct {
 	*Dispatcher
 	call   cli.Call
+	views  bool // it only looks
 	locked map[string]func()
 	missed *world.Fault // it does not notice what it waits for
 }
@@ -71,13 +75,7 @@ func (r *running) unlock() {
 }
 
 func (r *running) run(ctx context.Context, tool cli.Tool) (cli.Reply, error) {
-	var fault *world.Fault
-	whole, err := r.transaction(ctx, func(tx *world.Tx) cli.Reply {
-		if fault = tx.TakeFault(cli.Words(r.call), commandFaults()...); fault == nil {
-			return tool(tx, r.call)
-		}
-		return faulted(tx, fault, tool, r.call)
-	})
+	whole, fault, err := r.begin(ctx, tool)
 	if err != nil {
 		return whole, err
 	}
@@ -104,6 +102,31 @@ func (r *running) run(ctx context.Context, tool cli.Tool) (cli.Reply, error) {
 		return cli.Reply{Stdout: whole.Stdout, Stderr: whole.Stderr, Exit: cli.ExitKilled}, nil
 	}
 	return whole, nil
+}
+
+// begin is the first transaction of a command, and the fault that it has met. One
+// that only looks keeps nobody waiting, if there is no fault that it would use up.
+func (r *running) begin(ctx context.Context, tool cli.Tool) (whole cli.Reply, fault *world.Fault, err error) {
+	if r.views = looks(r.call); r.views {
+		writes := false
+		whole, err = r.transaction(ctx, func(tx *world.Tx) cli.Reply {
+			if writes = len(tx.State.Faults) > 0 || r.Stale != nil && r.Stale(tx); writes {
+				return cli.Reply{}
+			}
+			return tool(tx, r.call)
+		})
+		if !writes || err != nil {
+			return whole, nil, err
+		}
+		r.views = false
+	}
+	whole, err = r.transaction(ctx, func(tx *world.Tx) cli.Reply {
+		if fault = tx.TakeFault(cli.Words(r.call), commandFaults()...); fault == nil {
+			return tool(tx, r.call)
+		}
+		return faulted(tx, fault, tool, r.call)
+	})
+	return whole, fault, err
 }
 
 // suffer is what a fault does between transactions.
@@ -192,8 +215,12 @@ func (r *running) sleep(ctx context.Context, delay time.Duration) error {
 
 // transaction runs fn, unless the zone that the command runs in is gone.
 func (r *running) transaction(ctx context.Context, fn func(*world.Tx) cli.Reply) (cli.Reply, error) {
+	run := r.World.Update
+	if r.views {
+		run = r.World.View
+	}
 	var reply cli.Reply
-	err := r.World.Update(ctx, func(tx *world.Tx) error {
+	err := run(ctx, func(tx *world.Tx) error {
 		if !alive(tx, r.call) {
 			return cli.ErrKilled
 		}

@@ -117,7 +117,7 @@ func (w *World) View(ctx context.Context, fn func(*Tx) error) error {
 		}
 		due := false
 		err := w.store.view(ctx, func(s *State) error {
-			tx := &Tx{State: s, Now: Now(), Files: w.files, Decoded: w.decoded}
+			tx := &Tx{State: s, Now: Now(), Files: w.files, Decoded: w.decoded, Held: w.linkHeld}
 			if due = tx.due(); due {
 				return nil
 			}
