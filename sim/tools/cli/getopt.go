@@ -73,14 +73,6 @@ func cluster(options []Option, letters string, args []string, spec string) ([]Op
 	return options, args, false
 }
 
-// Complaint is what getopt(3C) itself prints.
-func Complaint(program string, o Option) string {
-	if o.Letter == ':' {
-		return program + ": option requires an argument -- " + o.Bad + "\n"
-	}
-	return program + ": illegal option -- " + o.Bad + "\n"
-}
-
 // Given are the values of the options of a command line, by their letters.
 type Given map[byte][]string
 
