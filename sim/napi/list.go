@@ -10,15 +10,29 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// filters are the values of a record that lists of NICs are filtered by.
-func filters(n *world.NAPI, r *record) map[string][]string {
-	tag := r.Tag
-	if net := findNetwork(n, r.Network); net != nil && tag == "" {
-		tag = net.Tag
+// filters say, for each member that lists of NICs are filtered by, whether a record has
+// one of the values. A list looks at every record: they allocate nothing.
+func filters() map[string]func(n *world.NAPI, r *record, given []string) bool {
+	type fits = func(n *world.NAPI, r *record, given []string) bool
+	of := func(value func(r *record) string) fits {
+		return func(_ *world.NAPI, r *record, given []string) bool { return slices.Contains(given, value(r)) }
 	}
-	return map[string][]string{
-		"owner_uuid": {r.OwnerUUID}, "belongs_to_uuid": {r.BelongsToUUID}, "cn_uuid": {r.CNUUID}, "network_uuid": {r.Network},
-		"belongs_to_type": {r.BelongsToType}, "nic_tag": {tag}, "nic_tags_provided": r.Provided, "state": {r.State},
+	return map[string]fits{
+		"owner_uuid":      of(func(r *record) string { return r.OwnerUUID }),
+		"belongs_to_uuid": of(func(r *record) string { return r.BelongsToUUID }),
+		"belongs_to_type": of(func(r *record) string { return r.BelongsToType }),
+		"cn_uuid":         of(func(r *record) string { return r.CNUUID }),
+		"network_uuid":    of(func(r *record) string { return r.Network }),
+		"state":           of(func(r *record) string { return r.State }),
+		"nic_tag": func(n *world.NAPI, r *record, given []string) bool {
+			if net := findNetwork(n, r.Network); net != nil && r.Tag == "" {
+				return slices.Contains(given, net.Tag)
+			}
+			return slices.Contains(given, r.Tag)
+		},
+		"nic_tags_provided": func(_ *world.NAPI, r *record, given []string) bool {
+			return slices.ContainsFunc(r.Provided, func(tag string) bool { return slices.Contains(given, tag) })
+		},
 	}
 }
 
@@ -70,7 +84,7 @@ func (c *call) query() (query, error) {
 		q.limit = int(^uint(0) >> 1)
 	}
 	values := c.r.URL.Query()
-	known := filters(&world.NAPI{}, &record{Provided: []string{}})
+	known := filters()
 	var unknown []string
 	var errs []fieldFault
 	for _, key := range keysInOrder(c.r.URL.RawQuery) {
@@ -84,9 +98,7 @@ func (c *call) query() (query, error) {
 			if bad := slices.DeleteFunc(slices.Clone(given), isUUID); uuids && len(bad) > 0 {
 				errs = append(errs, fieldFault{Field: key, Code: "InvalidParameter", Message: "invalid UUID", Invalid: bad})
 			}
-			q.filters = append(q.filters, func(n *world.NAPI, r *record) bool {
-				return slices.ContainsFunc(filters(n, r)[key], func(value string) bool { return slices.Contains(given, value) })
-			})
+			q.filters = append(q.filters, func(n *world.NAPI, r *record) bool { return known[key](n, r, given) })
 		case slices.Contains(flags(), key):
 			want := values.Get(key)
 			if want != "true" && want != "false" {

@@ -113,7 +113,7 @@ func findNetwork(n *world.NAPI, id string) *world.NAPINetwork {
 
 func netmask(subnet string) string {
 	_, in, err := net.ParseCIDR(subnet)
-	if err != nil {
+	if err != nil || in.IP.To4() == nil {
 		return ""
 	}
 	return net.IP(in.Mask).String()
