@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/network"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/steptest"
 )
 
 const mac = "02:08:20:a1:00:0f"
@@ -47,26 +48,14 @@ func (s *sled) Run(ctx context.Context, c host.Command) (host.Result, error) {
 	return s.Host.Run(ctx, c)
 }
 
-type step interface {
-	Do(context.Context, host.Host) error
-	Explain() []host.Line
-}
+type step = steptest.Step
 
-// do does a step, which must succeed and do what it explains.
-func (s *sled) do(d step) {
+// do does steps, which must succeed and do what they explain.
+func (s *sled) do(steps ...step) {
 	s.t.Helper()
-	s.ran = nil
-	if err := d.Do(s.t.Context(), s); err != nil {
-		s.t.Fatalf("%#v: %v", d, err)
-	}
-	var explained []string
-	for _, l := range d.Explain() {
-		if l.Mutates() {
-			explained = append(explained, l.Text)
-		}
-	}
-	if diff := cmp.Diff(explained, s.ran); diff != "" {
-		s.t.Errorf("%#v (-explained +ran):\n%s", d, diff)
+	for _, d := range steps {
+		s.ran = nil
+		steptest.Does(s.t, s, d)
 	}
 }
 

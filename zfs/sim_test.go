@@ -18,19 +18,14 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/steptest"
 	"github.com/sledctl/sledctl/zfs"
 )
 
 // The driver on the simulated sled, which knows nothing of this package: what
 // it refuses, a real sled would.
 
-// step is what package plan expects of a step.
-type step interface {
-	Verb() string
-	Explain() []host.Line
-	Do(ctx context.Context, h host.Host) error
-	Undo() any
-}
+type step = steptest.Step
 
 type rig struct {
 	t      *testing.T
@@ -331,28 +326,6 @@ func TestDestroyWaitsForWhatIsBusyForAWhile(t *testing.T) {
 		}
 		r.sled.Close()
 	})
-}
-
-func TestUndoOfStepsOnTheSimulatedSled(t *testing.T) {
-	r := simulated(t)
-	r.do(zfs.Create{Dataset: "rpool/a"}, zfs.Set{Dataset: "rpool/a", Name: "x:y", Value: "old"})
-	before := r.look()
-	steps := []step{
-		zfs.Create{Dataset: "rpool/a/b", Properties: []zfs.Property{{Name: "x:y", Value: "1"}}},
-		zfs.Set{Dataset: "rpool/a", Name: "x:y", Value: "new", Old: "old", OldSource: zfs.Local},
-		zfs.Set{Dataset: "rpool/a", Name: "x:z", Value: "new"},
-		zfs.Set{Dataset: "rpool/a", Name: "compression", Value: "gzip", Old: "off", OldSource: "default"},
-		zfs.Inherit{Dataset: "rpool/a", Name: "x:y", Old: "new"},
-		zfs.Snapshot{Name: "rpool/a@s"},
-		zfs.Unmount{Dataset: "rpool/a/b"},
-	}
-	r.do(steps...)
-	for i := len(steps) - 1; i >= 0; i-- {
-		r.do(steps[i].Undo().(step))
-	}
-	if diff := cmp.Diff(before, r.look()); diff != "" {
-		t.Errorf("not undone: %s", diff)
-	}
 }
 
 func TestSnapshotsOfOneNameGoTogether(t *testing.T) {

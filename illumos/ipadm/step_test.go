@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/network"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/steptest"
 )
 
 // sled is a simulated sled with the zones z1 and z2, each with a VNIC (v1, v2)
@@ -67,28 +68,14 @@ func (s *sled) Run(ctx context.Context, c host.Command) (host.Result, error) {
 	return s.Host.Run(ctx, c)
 }
 
-type step interface {
-	Do(context.Context, host.Host) error
-	Explain() []host.Line
-}
+type step = steptest.Step
 
 // do does steps, which must succeed and do what they explain.
 func (s *sled) do(steps ...step) {
 	s.t.Helper()
 	for _, d := range steps {
 		s.ran = nil
-		if err := d.Do(s.t.Context(), s); err != nil {
-			s.t.Fatalf("%#v: %v", d, err)
-		}
-		var explained []string
-		for _, l := range d.Explain() {
-			if l.Mutates() {
-				explained = append(explained, l.Text)
-			}
-		}
-		if diff := cmp.Diff(explained, s.ran); diff != "" {
-			s.t.Errorf("%#v (-explained +ran):\n%s", d, diff)
-		}
+		steptest.Does(s.t, s, d)
 	}
 }
 

@@ -10,14 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	simsmf "github.com/sledctl/sledctl/sim/world/smf"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/steptest"
 )
 
 // The driver on the simulated sled, which knows nothing of it: what it
@@ -29,14 +28,6 @@ const (
 	root      = "/zone/web1/root"
 	directory = "/var/svc/manifest/site/sledctl"
 )
-
-// step is what package plan expects of a step.
-type step interface {
-	Verb() string
-	Explain() []host.Line
-	Do(ctx context.Context, h host.Host) error
-	Undo() any
-}
 
 type rig struct {
 	t    *testing.T
@@ -73,30 +64,10 @@ func (r rig) run(program string, args ...string) {
 	}
 }
 
-// do does steps that must succeed, and compares what they change with what
-// they explain.
-func (r rig) do(steps ...step) {
+// do does steps that must succeed, and change what they explain.
+func (r rig) do(steps ...steptest.Step) {
 	r.t.Helper()
-	for _, s := range steps {
-		var changes []host.Line
-		h := host.Trace(r.host, func(e host.Event) {
-			if e.Line.Mutates() {
-				changes = append(changes, e.Line)
-			}
-		})
-		if err := s.Do(r.t.Context(), h); err != nil {
-			r.t.Fatalf("%s: %v", s.Verb(), err)
-		}
-		var explained []host.Line
-		for _, l := range s.Explain() {
-			if l.Mutates() {
-				explained = append(explained, l)
-			}
-		}
-		if diff := cmp.Diff(explained, changes); diff != "" {
-			r.t.Errorf("%s explains something else than it does: %s", s.Verb(), diff)
-		}
-	}
+	steptest.Does(r.t, r.host, steps...)
 }
 
 func (r rig) state(fmri string) string {
@@ -414,7 +385,7 @@ func TestSeedLeavesTheOldRepositoryWhenItFails(t *testing.T) {
 
 func TestFilesNeedTheRoot(t *testing.T) {
 	r := simulated(t, "none")
-	for _, s := range []step{
+	for _, s := range []steptest.Step{
 		smf.WriteProfile{Root: "/zone/none/root", Profile: profile(true, "x")},
 		smf.WriteManifest{Root: "/zone/none/root", Name: directory + "/a.xml"},
 		smf.Seed{Root: "/zone/none/root"},

@@ -114,6 +114,7 @@ func floors() map[string]room {
 		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
 		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                                                       // measures the code
 		"test/mutants":         {imports: []string{}, by: []string{}},                                                                                               // for tests
+		"test/steptest":        {imports: []string{"host"}, by: []string{}},                                                                                         // for tests: what every step promises
 		"test/sledtest":        {floor: 9, machine: all},                                                                                                            // for tests: command lines on a simulated sled
 		"sim/simtest":          {imports: []string{"sim/world"}, by: []string{"test/sledtest"}, machine: []use{useDial}},                                            // for tests
 	}
@@ -144,10 +145,10 @@ func libraries() map[string][]string {
 		"golang.org/x/term":                 {"commands/terminal"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {"test/sledtest"},
-		"github.com/google/go-cmp":          {"test/sledtest"},
+		"github.com/google/go-cmp":          {"test/sledtest", "test/steptest"},
 		"pgregory.net/rapid":                {},
 		"go.uber.org/goleak":                {},
-		"testing":                           {"test/sledtest"},
+		"testing":                           {"test/sledtest", "test/steptest"},
 		"github.com/stretchr/testify":       {},
 		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
 		"github.com/pelletier/go-toml":      {"commands/config", "sled/instance/documents", "propolis/spec"},
@@ -292,7 +293,7 @@ func TestFloorsWouldFail(t *testing.T) {
 		{imports("zone", "helpers"), "not in the table"},
 		{imports("helpers", "zone"), "not in the table"},
 		{imports("zone", "github.com/spf13/viper"), "belongs to [commands/config]"},
-		{imports("zone", "github.com/google/go-cmp/cmp"), "belongs to [test/sledtest]"},
+		{imports("zone", "github.com/google/go-cmp/cmp"), "belongs to [test/sledtest test/steptest]"},
 		{uses("zone", useFiles), "touches the machine (files)"},
 		{uses("sled/instance", useExec), "touches the machine (exec)"},
 		{uses("agent", useDial), "touches the machine (dial)"},

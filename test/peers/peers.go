@@ -1,7 +1,7 @@
-// Package peers has those who talk to a sled misbehave: its Propolis servers, the
-// NAPI, the control plane, the agent that is asked. It is a host between whoever
-// asks and who is there, which takes each request and answers it in some way
-// instead; the real one is asked only where a part of its answer is said.
+// Package peers makes the servers that a sled talks to misbehave: its Propolis servers,
+// NAPI, the control plane, the agent. It is a host in front of the real ones: it takes
+// each request and answers it in some way instead, and asks the real server only where
+// a part of its answer is passed on.
 package peers
 
 import (
@@ -38,10 +38,10 @@ type Host struct {
 	Way Way
 	// Is says whether the peer is at an address; others answer as they do.
 	Is func(address string) bool
-	// Ours are the ids for which another's stand where the peer has another's data.
+	// Ours are the ids that Another replaces where the peer has the data of another VM or sled.
 	Ours []string
-	// Limit is how much may be taken of one answer, in bytes: who takes more is
-	// hung up on, and Fault says so.
+	// Limit is how much may be read of one answer, in bytes. Behind it, the connection is
+	// closed, and Fault says so.
 	Limit int
 	// From is the first request, from 0, that is answered so.
 	From int

@@ -46,7 +46,7 @@ func ways() []Way {
 		{Name: "has endless interim answers", answer: endless("", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 200))},
 		{Name: "answers 500", answer: says(status("500 Internal Server Error", `{"request_id":"r-500","error_code":"Internal","code":"InternalError","message":"Internal Server Error"}`))},
 		{Name: "sends elsewhere", answer: says("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://" + Elsewhere + "/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")},
-		{Name: "has another's data", Only: []Peer{Propolis, NAPI}, Whole: true, answer: foreign},
+		{Name: "has data of another", Only: []Peer{Propolis, NAPI}, Whole: true, answer: foreign},
 	}
 }
 
@@ -102,7 +102,7 @@ func half(l *line) error {
 	return err
 }
 
-// foreign says what the peer would, of another's machine, or another sled's.
+// foreign is the peer's answer about another VM, or another sled.
 func foreign(l *line) error {
 	head, body, err := l.real()
 	if err != nil {
@@ -115,7 +115,7 @@ func foreign(l *line) error {
 	return err
 }
 
-// Another is the id of what is another's.
+// Another is the id of that VM or sled.
 const Another = "0badc0de-0bad-4bad-8bad-0badc0de0bad"
 
 // firstOf does what follows if nothing has failed.

@@ -4,6 +4,6 @@ package voice
 func left() map[string]int {
 	return map[string]int{
 		"sim":  55,
-		"test": 10,
+		"test": 4,
 	}
 }

@@ -1,0 +1,28 @@
+package vnic
+
+import (
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/steptest"
+)
+
+func TestSteps(t *testing.T) {
+	on := func(steps ...steptest.Step) func(*testing.T) steptest.Sled {
+		return func(t *testing.T) steptest.Sled {
+			s := newSled(t, world.OmniOS)
+			steptest.Does(t, s, steps...)
+			return steptest.Sled{Host: s, State: func() any { return s.links() }}
+		}
+	}
+	create := Create{Name: "v0", Over: "stub0", MAC: mac, VLAN: 3, MTU: 9000}
+	steptest.Conform(t,
+		steptest.Case{Step: create, Sled: on(), Again: host.ErrExists},
+		steptest.Case{Name: "plain", Step: Create{Name: "v0", Over: "stub0", MAC: mac}, Sled: on(), Again: host.ErrExists},
+		steptest.Case{Step: CreateEtherstub{Name: "stub1"}, Sled: on(), Again: host.ErrExists},
+		steptest.Case{Step: SetMTU{Name: "v0", Over: "stub0", MAC: mac, MTU: 1500}, Sled: on(create)},
+		steptest.Case{Step: Delete{Name: "v0", Over: "stub0", MAC: mac}, Sled: on(create), Again: host.ErrNotFound},
+		steptest.Case{Step: DeleteEtherstub{Name: "stub0"}, Sled: on(), Again: host.ErrNotFound},
+	)
+}
