@@ -216,7 +216,7 @@ func (e *Env) createLedger(ctx context.Context) error {
 	}
 	if len(places.Locations) == 0 {
 		said, err := places.Witness.Read(ctx)
-		if i := slices.IndexFunc(said, func(s ledger.Testimony) bool { return s.Tagged }); err == nil && i >= 0 && !e.NewLedger {
+		if i := slices.IndexFunc(said, func(s ledger.WitnessTag) bool { return s.Tagged }); err == nil && i >= 0 && !e.NewLedger {
 			return &ledger.SupersededError{Tag: said[i].Tag}
 		}
 		return &failure.RefusedError{
@@ -291,8 +291,8 @@ func (e *Env) Settle(ctx context.Context, dryRun bool, why string) (ledger.Reloc
 	return moves, err
 }
 
-// Attest tells the U.2 pools which ledger the sled has; some may be new.
-func (e *Env) Attest(ctx context.Context) error {
+// RefreshWitness tells the U.2 pools which ledger the sled has; some may be new.
+func (e *Env) RefreshWitness(ctx context.Context) error {
 	opened, err := e.Ledger(ctx)
 	if err != nil {
 		return err

@@ -158,11 +158,11 @@ func (e *Env) BootstrapSettings() (bootstrap.Settings, error) {
 	if err != nil {
 		return bootstrap.Settings{}, err
 	}
-	disks.FormatBlank, disks.Lost, disks.Attest = e.FormatBlank, e.NewLedger, e.Attest
+	disks.FormatBlank, disks.Lost, disks.RefreshWitness = e.FormatBlank, e.NewLedger, e.RefreshWitness
 	e.WarnOfKeys(disks)
 	return bootstrap.Settings{
 		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: NetworkSettings(c), Reap: ReapSettings(c), Base: BaseSettings(c),
-		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, Attest: e.Attest, Pools: e.ZonePools,
+		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, RefreshWitness: e.RefreshWitness, Pools: e.ZonePools,
 		Reread: func() (bootstrap.Settings, error) { e.rereadConfig(); return e.BootstrapSettings() },
 		Begin:  func(part string) { e.Progress.Say("%s", part) },
 	}, nil

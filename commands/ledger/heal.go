@@ -97,7 +97,7 @@ func runHeal(ctx context.Context, e *cli.Env, o healOptions) error {
 		moves, serr := e.Settle(ctx, o.dryRun, "ledger heal")
 		done, err = append(done, showMoves(moves)...), serr
 		if serr == nil && !o.dryRun {
-			err = e.Attest(ctx)
+			err = e.RefreshWitness(ctx)
 		}
 		for _, a := range moves.Away {
 			e.Progress.Warn(fmt.Errorf("no copy can be made in %v", a))

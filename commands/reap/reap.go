@@ -136,7 +136,7 @@ func agreeToAll(ctx context.Context, streams *terminal.Streams, s reap.Settings,
 	}
 	agreed, running := []reap.Object{}, 0
 	for _, o := range findings.Objects {
-		if !o.Goes {
+		if !o.Removed {
 			continue
 		}
 		agreed = append(agreed, o)
@@ -175,9 +175,9 @@ func showObjects(f reap.Findings, planned bool, report operation.Report, dry boo
 		switch {
 		case planned && !f.Planned(o):
 			continue
-		case !o.Goes && o.Verdict.Goes():
+		case !o.Removed && o.Verdict.Removed():
 			s.Result = resultLeftOut
-		case !o.Goes:
+		case !o.Removed:
 		case dry:
 			s.Result = resultToRemove
 		case left[o.Kind+" "+o.Name], report.Outcome.Interrupted != nil:

@@ -29,7 +29,7 @@ func settingsOf(e *cli.Env) (storage.Settings, operation.Env, error) {
 		return storage.Settings{}, env, err
 	}
 	s, err := cli.StorageSettings(c)
-	s.Attest = e.Attest
+	s.RefreshWitness = e.RefreshWitness
 	return s, env, err
 }
 

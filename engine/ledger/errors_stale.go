@@ -83,7 +83,7 @@ func (e *ForeignError) Hint() string {
 
 // ContradictionError is ErrContradicted: two pools name different epochs of one
 // number.
-type ContradictionError struct{ Both [2]Testimony }
+type ContradictionError struct{ Both [2]WitnessTag }
 
 // Error names the pools.
 func (e *ContradictionError) Error() string {

@@ -245,12 +245,12 @@ func TestAMarkIsWrittenAsItIsRead(t *testing.T) {
 			t.Errorf("%q is read as %+v", text, m)
 		}
 	}
-	if got, err := latest([]Testimony{{"a", m, true}, {"b", EpochTag{Ledger: "x", N: 3, Epoch: "y"}, true}, {"c", m, true}, {Pool: "d"}}); err != nil || *got != m {
+	if got, err := latest([]WitnessTag{{"a", m, true}, {"b", EpochTag{Ledger: "x", N: 3, Epoch: "y"}, true}, {"c", m, true}, {Pool: "d"}}); err != nil || *got != m {
 		t.Errorf("%v, %v", got, err)
 	}
-	_, err := latest([]Testimony{{"pool a", m, true}, {"pool b", EpochTag{Ledger: m.Ledger, N: m.N, Epoch: "other"}, true}})
+	_, err := latest([]WitnessTag{{"pool a", m, true}, {"pool b", EpochTag{Ledger: m.Ledger, N: m.N, Epoch: "other"}, true}})
 	explains(t, err, ErrContradicted, "pool a", "pool b", m.String())
-	if got, err := latest([]Testimony{{Pool: "d"}}); got != nil || err != nil {
+	if got, err := latest([]WitnessTag{{Pool: "d"}}); got != nil || err != nil {
 		t.Errorf("of none: %v, %v", got, err)
 	}
 }

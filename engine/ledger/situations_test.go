@@ -198,7 +198,7 @@ func situationsOfOthers() []situation {
 			s.put(t, "/run/"+stampName, bytes.ReplaceAll(must2(host.ReadFile(s, "/run/"+stampName)), []byte(s.open1(t, s.disks[0]).Ledger), []byte("other")))
 		}, "refused: another sled's", foreign, foreign, both(IsForeign)},
 		{"some marks of another ledger", false, 2, func(_ *testing.T, s *sled) {
-			s.witness.others = []Testimony{{"oxp2", EpochTag{Ledger: "other", N: 4, Epoch: "x"}, true}}
+			s.witness.others = []WitnessTag{{"oxp2", EpochTag{Ledger: "other", N: 4, Epoch: "x"}, true}}
 		}, "sure: 2", []string{"pools oxp2 are another sled's", "ledger other"}, nil, both(IsMember)},
 		{"both copies and every U.2 of another sled", false, 2, func(t *testing.T, s *sled) {
 			moved := created(t, 2, false)

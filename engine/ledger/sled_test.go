@@ -156,11 +156,11 @@ type memoryWitness struct {
 	// forgets makes it none at all.
 	forgets bool
 	// others are disks that were put in.
-	others []Testimony
+	others []WitnessTag
 	asked  int
 }
 
-func (w *memoryWitness) Read(context.Context) ([]Testimony, error) {
+func (w *memoryWitness) Read(context.Context) ([]WitnessTag, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked++
@@ -169,7 +169,7 @@ func (w *memoryWitness) Read(context.Context) ([]Testimony, error) {
 	}
 	said := slices.Clone(w.others)
 	if w.mark != nil {
-		said = append(said, Testimony{"oxp", *w.mark, true})
+		said = append(said, WitnessTag{"oxp", *w.mark, true})
 	}
 	return said, nil
 }

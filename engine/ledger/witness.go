@@ -8,8 +8,8 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
-// Testimony is what one witness says: a pool, most often.
-type Testimony struct {
+// WitnessTag is what one witness says: a pool, most often.
+type WitnessTag struct {
 	Pool   string
 	Tag    EpochTag
 	Tagged bool // false: it has no mark
@@ -22,7 +22,7 @@ type Testimony struct {
 // on disk.
 type Witness interface {
 	// Read returns what each of them says.
-	Read(ctx context.Context) ([]Testimony, error)
+	Read(ctx context.Context) ([]WitnessTag, error)
 	// Write puts the mark where there is none, an older one of its ledger, or one
 	// that is given up for it: of such a ledger, and no later. One that took it is
 	// enough. Marks of other ledgers are left alone.
@@ -34,28 +34,28 @@ type Witness interface {
 type NoWitness struct{}
 
 // Read finds no mark.
-func (NoWitness) Read(context.Context) ([]Testimony, error) { return nil, nil }
+func (NoWitness) Read(context.Context) ([]WitnessTag, error) { return nil, nil }
 
 // Write forgets the mark.
 func (NoWitness) Write(context.Context, EpochTag, ...EpochTag) error { return nil }
 
 // heard is what the witnesses say, weighed against a copy.
 type heard struct {
-	latest  *EpochTag   // of the copy's ledger; nil: none is
-	foreign []Testimony // marks of other ledgers that nobody gave up
+	latest  *EpochTag    // of the copy's ledger; nil: none is
+	foreign []WitnessTag // marks of other ledgers that nobody gave up
 }
 
 // latest is the mark that counts, that with the highest N. Two of one N that
 // differ otherwise are an error: the sled went on in two ways.
-func latest(said []Testimony) (*EpochTag, error) {
-	var last *Testimony
+func latest(said []WitnessTag) (*EpochTag, error) {
+	var last *WitnessTag
 	for _, s := range said {
 		switch {
 		case !s.Tagged:
 		case last == nil || s.Tag.N > last.Tag.N:
 			last = &s
 		case s.Tag.N == last.Tag.N && s.Tag != last.Tag:
-			return nil, &ContradictionError{[2]Testimony{*last, s}}
+			return nil, &ContradictionError{[2]WitnessTag{*last, s}}
 		}
 	}
 	if last == nil {
@@ -65,8 +65,8 @@ func latest(said []Testimony) (*EpochTag, error) {
 }
 
 // weigh separates the tags of the text's ledger from others.
-func weigh(t *format.Text, said []Testimony) (h heard, err error) {
-	var ours []Testimony
+func weigh(t *format.Text, said []WitnessTag) (h heard, err error) {
+	var ours []WitnessTag
 	for _, s := range said {
 		switch {
 		case s.Tagged && s.Tag.Ledger == t.Ledger:

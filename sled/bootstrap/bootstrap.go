@@ -37,9 +37,9 @@ type Settings struct {
 	// SettleLedger makes the copies of one that is there lie where they belong,
 	// and says what it did; in a dry run, what it would do. May be nil.
 	SettleLedger func(ctx context.Context, dryRun bool) (did string, err error)
-	// Attest tells the witness of the ledger again, once there are more
+	// RefreshWitness tells the witness of the ledger again, once there are more
 	// disks to tell. May be nil.
-	Attest func(context.Context) error
+	RefreshWitness func(context.Context) error
 	// Pools lists the pools that zones may be put on, once storage is ready.
 	Pools func(context.Context, host.Host) ([]string, error)
 	// Begin is called with each part before it starts; may be nil.
@@ -191,10 +191,10 @@ func (r *run) storage(ctx context.Context) bool {
 // were just made, and those that were not known then. A sled on which nothing
 // is to be done is not asked.
 func (r *run) attest(ctx context.Context) bool {
-	if r.Attest == nil || r.dryRun {
+	if r.RefreshWitness == nil || r.dryRun {
 		return true
 	}
-	if err := r.Attest(ctx); err != nil {
+	if err := r.RefreshWitness(ctx); err != nil {
 		return r.end(Part{Name: "ledger", Err: err}) == nil
 	}
 	return true

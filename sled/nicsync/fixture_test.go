@@ -90,12 +90,12 @@ func TestTheLabelledFixture(t *testing.T) {
 		judged++
 		label := labels[f.MAC]
 		w, known := want[label]
-		if !known || f.Verdict != w.verdict || f.Change != w.change || f.Goes != w.goes || f.Reason == "" {
-			t.Errorf("%s (%s): %s: %s, change %+v, goes %v; want %+v", label, expect[label], f.Verdict, f.Reason, f.Change, f.Goes, w)
+		if !known || f.Verdict != w.verdict || f.Change != w.change || f.Removed != w.goes || f.Reason == "" {
+			t.Errorf("%s (%s): %s: %s, change %+v, goes %v; want %+v", label, expect[label], f.Verdict, f.Reason, f.Change, f.Removed, w)
 		}
 		// The words of the fixture say the same.
 		reaps, puts := strings.HasPrefix(expect[label], "reap"), strings.Contains(expect[label], "PUT") || strings.Contains(expect[label], "claim")
-		if f.Goes != reaps || f.Change.Empty() == puts {
+		if f.Removed != reaps || f.Change.Empty() == puts {
 			t.Errorf("%s: %s", label, expect[label])
 		}
 		t.Logf("%-24s %-22s %s", label, f.Verdict, f.Reason)

@@ -144,7 +144,7 @@ func (s Settings) lookAtAll(ctx context.Context, h host.Host, read book, wait fu
 	maps.Copy(records, byMAC)
 	var stale []string
 	for _, f := range Judge(s.Whose, local, values(records)) {
-		if _, fresh := byMAC[f.MAC]; !fresh && (f.Goes || !f.Change.Empty()) {
+		if _, fresh := byMAC[f.MAC]; !fresh && (f.Removed || !f.Change.Empty()) {
 			stale = append(stale, f.MAC)
 		}
 	}
@@ -176,7 +176,7 @@ func (s Settings) lookAt(ctx context.Context, h host.Host, read book, macs []str
 func (s Settings) lookAgain(ctx context.Context, h host.Host, read book, was seen, wait func(context.Context) error) (seen, error) {
 	var going []string
 	for _, f := range Judge(s.Whose, was.first, was.records) {
-		if f.Goes {
+		if f.Removed {
 			going = append(going, f.MAC)
 		}
 	}

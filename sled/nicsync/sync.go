@@ -95,7 +95,7 @@ func (s Settings) Sync(ctx context.Context, env operation.Env, o Options) (Outco
 	err := s.write(ctx, env, o, changes, nil, &outcome)
 	var going []string
 	for _, f := range outcome.Findings {
-		if f.Goes && o.Reap {
+		if f.Removed && o.Reap {
 			going = append(going, f.MAC)
 		}
 	}
@@ -190,12 +190,12 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (s Settings) findings(found seen) []Finding {
 	first := map[string]bool{}
 	for _, f := range Judge(s.Whose, found.first, found.records) {
-		first[f.MAC] = f.Goes
+		first[f.MAC] = f.Removed
 	}
 	all := Judge(s.Whose, found.local, found.records)
 	for i := range all {
 		f := &all[i]
-		if !f.Goes {
+		if !f.Removed {
 			continue
 		}
 		now, read := found.again[f.MAC]
@@ -215,7 +215,7 @@ func (s Settings) findings(found seen) []Finding {
 
 // keep lets a leaked record stay.
 func (f *Finding) keep(why string) {
-	f.Goes = false
+	f.Removed = false
 	f.Reason += "; " + why
 }
 
@@ -231,7 +231,7 @@ func (s Settings) decide(o Options, what part, found seen, findings []Finding, k
 	for _, f := range findings {
 		change := o.allowed(f.Change)
 		switch {
-		case f.Goes && o.Reap:
+		case f.Removed && o.Reap:
 			going++
 			if what != changes {
 				last = append(last, s.removal(f, o.guard(f, found.local.recorded, known)))

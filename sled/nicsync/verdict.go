@@ -38,12 +38,12 @@ type Finding struct {
 	Verdict Verdict
 	Reason  string
 	Record  *napi.Record // nil: there is none
-	// Change is what would make the record match the sled, and Goes says that it
+	// Change is what would make the record match the sled, and Removed says that it
 	// should be removed.
-	Change napi.Change
-	Goes   bool
-	zones  []string // those of the VMs that it is about
-	ids    []string // their ids, and what the record calls its VM
+	Change  napi.Change
+	Removed bool
+	zones   []string // those of the VMs that it is about
+	ids     []string // their ids, and what the record calls its VM
 	// arrived is how the VM came from another sled.
 	arrived string
 }
@@ -172,7 +172,7 @@ func (f *Finding) judgeAbsent(local Local) {
 	case r.State == napi.StateProvisioning:
 		f.is(InProgress, "VM %s is not here, and may be on its way", r.BelongsToUUID)
 	default:
-		f.Goes = true
+		f.Removed = true
 		f.is(Leaked, "VM %s is not here", r.BelongsToUUID)
 	}
 }

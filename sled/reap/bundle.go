@@ -130,7 +130,7 @@ func causeOf(o Object) bundle.Cause {
 
 // unkept says that zones go, and there is no place for what they could tell.
 func (f Findings) unkept(nowhere error) []error {
-	zones := slices.ContainsFunc(f.Objects, func(o Object) bool { return o.Goes && o.Kind == KindZone })
+	zones := slices.ContainsFunc(f.Objects, func(o Object) bool { return o.Removed && o.Kind == KindZone })
 	if !zones || nowhere == nil {
 		return nil
 	}

@@ -84,15 +84,15 @@ func (f Findings) continues(o Object) bool {
 func (c Choice) wants(o Object) bool {
 	switch {
 	case o.Kind == KindRecord:
-		return o.Verdict == StaleRec && !o.firm
+		return o.Verdict == StaleRec && !o.final
 	case o.Verdict == Unknown:
 		return false
-	case o.Verdict.Goes():
+	case o.Verdict.Removed():
 		return true
-	case o.rests && !o.firm && c.names(o):
+	case o.rests && !o.final && c.names(o):
 		return true
 	}
-	return c.All && !o.firm
+	return c.All && !o.final
 }
 
 // names says whether the operator has named this very object, with no star.
@@ -176,12 +176,12 @@ func (f Findings) changes() []Change {
 		switch o, there := now[p.Kind+" "+p.Name]; {
 		case !there:
 			changed = append(changed, Change{p, "no longer exists, or goes with another object"})
-		case o.Goes:
+		case o.Removed:
 		case o.Identity != p.Identity:
 			changed = append(changed, Change{p, fmt.Sprintf("is another one: %s, and the plan has %s", orNone(o.Identity), orNone(p.Identity))})
-		case !o.Goes && !f.choice.lets(o):
+		case !o.Removed && !f.choice.lets(o):
 			continue // left out by the operator
-		case !o.Goes:
+		case !o.Removed:
 			changed = append(changed, Change{p, fmt.Sprintf("is %s now: %s", o.Verdict, o.Reason)})
 		}
 	}

@@ -53,7 +53,7 @@ func TestStarsFitAnything(t *testing.T) {
 func goers(f Findings) []string {
 	var all []string
 	for _, o := range f.Objects {
-		if o.Goes {
+		if o.Removed {
 			all = append(all, o.Kind+" "+o.Name)
 		}
 	}
@@ -230,7 +230,7 @@ func TestAllIsNeverForeign(t *testing.T) {
 		for _, o := range f.Objects {
 			l, _ := f.inv.Link(o.Name)
 			switch {
-			case !o.Goes:
+			case !o.Removed:
 			case o.Verdict == InProgress, o.Verdict == Unknown, o.Name == "mail", o.Name == "db", o.Name == "mail0", o.Name == "propolis_gz0", o.Name == "rpool/data":
 				t.Errorf("%s %s goes: %s, %s", o.Kind, o.Name, o.Verdict, o.Reason)
 			case o.Kind == KindVNIC && l.Zone != "" && !f.goes["zone "+l.Zone]:

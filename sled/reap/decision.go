@@ -41,7 +41,7 @@ func (f Findings) removal(bundles bundler) operation.Decision {
 	}
 	var going []*Object
 	for i := range f.Objects {
-		if f.Objects[i].Goes {
+		if f.Objects[i].Removed {
 			going = append(going, &f.Objects[i])
 		}
 	}

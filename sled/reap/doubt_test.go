@@ -76,7 +76,7 @@ func TestWhatMayNotBeOursIsToldAndStays(t *testing.T) {
 				f := s.judgeAs(t, Choice{All: all})
 				found := false
 				for _, o := range f.Objects {
-					if o.Goes {
+					if o.Removed {
 						t.Errorf("all: %v: %s goes: %s, %s", all, o.key(), o.Verdict, o.Reason)
 					}
 					if o.key() == c.told {

@@ -24,7 +24,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	id, ours := record.HomeOf(k.names, d)
 	switch {
 	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case zoned:
 		return Object{}, true // goes and stays with its zone
 	case recorded && died:
@@ -33,14 +33,14 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 		o.Verdict, o.Reason = StaleZone, "root of a zone of instance "+r.Name+", from an earlier boot of the sled"
 	case recorded && !r.run.Ensured:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+", whose zone is not made yet"
-		o.firm = r.Protected
+		o.final = r.Protected
 	case ours && !k.knows(id):
 		o.Verdict, o.Reason, o.rests = Adoptable, "its zone is gone; it is marked as instance "+id.String()+", which the ledger does not know", true
 	default:
 		o.Verdict, o.Reason = Orphan, "its zone is gone"
 	}
-	if need := f.needs(d, ""); need != "" && (o.Verdict.Goes() || f.choice.All) {
-		o.Verdict, o.Reason, o.firm = InUse, need, true
+	if need := f.needs(d, ""); need != "" && (o.Verdict.Removed() || f.choice.All) {
+		o.Verdict, o.Reason, o.final = InUse, need, true
 	}
 	f.waitFor(o.key(), d)
 	return o, true
@@ -57,7 +57,7 @@ func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 		return Object{}, true
 	}
 	if work, working := k.busy[o.key()]; working {
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 		return o, true
 	}
 	o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a sledctl zone, and no mark")
@@ -74,7 +74,7 @@ func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 	}
 	if builtinClone(snapshot) {
 		if work, working := k.cloning[path.Base(base)]; working {
-			o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+			o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 			return o, true
 		}
 		o.Verdict, o.Reason = Orphan, "left by a clone of the base, which is gone"
@@ -85,7 +85,7 @@ func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 		return Object{}, true // goes and stays with its zone
 	}
 	if work, working := k.busy["zone "+clone]; working {
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 		return o, true
 	}
 	o.Verdict, o.Reason = Orphan, "left by the clone of zone "+clone+", which is gone"

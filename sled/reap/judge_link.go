@@ -54,7 +54,7 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	o := Object{Identity: l.MAC}.as(KindVNIC, l.Name)
 	work, working := k.busy[o.key()]
 	if l.Name == k.net.GZVNIC && !working {
-		o.Verdict, o.Reason, o.firm = InUse, "the global zone's own", true
+		o.Verdict, o.Reason, o.final = InUse, "the global zone's own", true
 		f.ours[o.key()] = true
 		return o, true
 	}
@@ -68,7 +68,7 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	}
 	switch {
 	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case x.recorded:
 		o.Verdict, o.Reason = x.ofInstance()
 	case x.held && !x.hold.Is(l):
@@ -80,9 +80,9 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	}
 	switch {
 	case x.recorded && x.meant && x.own.Protected && o.Verdict == InUse:
-		o.Reason, o.firm = o.Reason+", which is protected", true
+		o.Reason, o.final = o.Reason+", which is protected", true
 	case x.keptByZone():
-		o.firm = true
+		o.final = true
 	}
 	f.ours[o.key()] = o.Verdict != Unknown
 	return o, true
@@ -166,13 +166,13 @@ func (k known) link(l vnic.Link, f Findings) (Object, bool) {
 	}
 	switch {
 	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case l.Name == k.net.Etherstub:
-		o.Verdict, o.Reason, o.firm = InUse, "control VNICs lie over it", true
+		o.Verdict, o.Reason, o.final = InUse, "control VNICs lie over it", true
 	case !begun && !k.net.FormerEtherstub(l.Name):
 		return o, false
 	case len(above) > 0:
-		o.Verdict, o.Reason, o.firm = InUse, strings.Join(above, ", ")+" over it", true
+		o.Verdict, o.Reason, o.final = InUse, strings.Join(above, ", ")+" over it", true
 	case begun:
 		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end"
 	default:

@@ -78,13 +78,13 @@ func (k known) address(a ipadm.Address, f Findings) (Object, bool) {
 	case !ours:
 		return o, false
 	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case link == k.net.GZVNIC:
-		o.Verdict, o.Reason, o.firm = InUse, "the global zone's own", true
+		o.Verdict, o.Reason, o.final = InUse, "the global zone's own", true
 	case goes:
 		o.Verdict, o.Reason = Orphan, "lies on "+link+", which goes"
 	default:
-		o.Verdict, o.Reason, o.firm = InUse, "lies on "+link+", which stays", true
+		o.Verdict, o.Reason, o.final = InUse, "lies on "+link+", which stays", true
 	}
 	return o, true
 }
@@ -101,7 +101,7 @@ func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
 	case claim.Evidence == naming.Foreign:
 		return o, false
 	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case zoned:
 		return Object{}, true // the zone's, however it came to be
 	case dataset != "":
@@ -155,7 +155,7 @@ func (k known) config(e inventory.Entry, f Findings) Object {
 	half, begun := k.dead["zone "+name]
 	switch {
 	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case begun:
 		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end; no index names the zone"
 	case !read:
@@ -173,7 +173,7 @@ func (k known) config(e inventory.Entry, f Findings) Object {
 func (k known) key(e inventory.Entry) (Object, bool) {
 	o := Object{Identity: strconv.FormatUint(e.Inode, 10)}.as(KindKey, e.Path)
 	if work, working := k.subjects["sled"]; working {
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 		return o, true
 	}
 	o.Verdict, o.Reason = Orphan, "left by a run that did not end"
@@ -187,11 +187,11 @@ func (k known) secret(s secrets.File, f Findings) (Object, bool) {
 	work, working := k.subjects[record.Subject(s.ID)]
 	switch zone := f.marks[s.ID]; {
 	case recorded && r.Secrets == s.File:
-		o.Verdict, o.Reason, o.firm = InUse, "instance "+r.Name, true
+		o.Verdict, o.Reason, o.final = InUse, "instance "+r.Name, true
 	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case !recorded && zone != "":
-		o.Verdict, o.Reason, o.firm = Unknown, "zone "+zone+" may need it, and the ledger does not know its instance", true
+		o.Verdict, o.Reason, o.final = Unknown, "zone "+zone+" may need it, and the ledger does not know its instance", true
 	default:
 		o.Verdict, o.Reason = Orphan, "no record names it"
 	}
@@ -201,7 +201,7 @@ func (k known) secret(s secrets.File, f Findings) (Object, bool) {
 // handle judges a virtual machine that the kernel holds. None is ever
 // destroyed: a guest may be in it.
 func (k known) handle(e inventory.Entry, f Findings) (Object, bool) {
-	o := Object{firm: true}.as(KindVM, e.Name)
+	o := Object{final: true}.as(KindVM, e.Name)
 	if r, recorded := k.instances[e.Name]; recorded && r.Run != nil {
 		if z, there := f.inv.Zone(r.Run.Zone); there && inKernel(z.State) {
 			o.Verdict, o.Reason = InUse, "instance "+r.Name
@@ -235,7 +235,7 @@ func (k known) recordsOfRuns(f Findings) (gone []Object) {
 		if there || r.Run == nil || r.Run.Zone != name || !r.run.Ensured && r.run.Boot == k.boot {
 			continue
 		}
-		gone = append(gone, Object{Kind: KindRecord, Name: r.Name, Identity: r.ID, Verdict: StaleRec, firm: true,
+		gone = append(gone, Object{Kind: KindRecord, Name: r.Name, Identity: r.ID, Verdict: StaleRec, final: true,
 			Reason: "its zone " + name + " is missing; instance ensure creates it again"})
 	}
 	return gone

@@ -43,8 +43,8 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	}
 	f.ours[o.key()] = true
 	o = k.zoneVerdict(o, z, f, claim)
-	if recorded && r.Protected && !o.Verdict.Goes() && o.Verdict != InProgress {
-		o.Reason, o.firm = o.Reason+", which is protected", true
+	if recorded && r.Protected && !o.Verdict.Removed() && o.Verdict != InProgress {
+		o.Reason, o.final = o.Reason+", which is protected", true
 	}
 	if o.Verdict != InProgress && z.State != zone.Running && z.State != zone.Configured {
 		dataset := r.run.Dataset
@@ -55,9 +55,9 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 			o.Verdict, o.Reason = Unknown, "its root cannot be seen: "+away
 		}
 	}
-	if home, there := f.inv.Dataset(f.homes[z.Path]); there && (o.Verdict.Goes() || f.choice.All) {
+	if home, there := f.inv.Dataset(f.homes[z.Path]); there && (o.Verdict.Removed() || f.choice.All) {
 		if need := f.needs(home, z.Name); need != "" {
-			o.Verdict, o.Reason, o.firm = InUse, need, true
+			o.Verdict, o.Reason, o.final = InUse, need, true
 		}
 		f.waitFor(o.key(), home)
 	}
@@ -71,9 +71,9 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim naming.Claim
 	work, working := k.busy[o.key()]
 	switch {
 	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case based:
-		o.Verdict, o.Reason, o.firm = k.base(b, z, f)
+		o.Verdict, o.Reason, o.final = k.base(b, z, f)
 	case f.bases[z.Name]:
 		o.Verdict, o.Reason = strayBase(z)
 	case recorded:
@@ -111,7 +111,7 @@ func (k known) knows(id uuid.UUID) bool {
 
 // base judges a base zone that the ledger knows. Firm: it stays while something
 // that stays is cloned from it.
-func (k known) base(b base.Record, z zone.Zone, f Findings) (v Verdict, reason string, firm bool) {
+func (k known) base(b base.Record, z zone.Zone, f Findings) (v Verdict, reason string, final bool) {
 	clones := map[string]bool{} // zones, of which each has several datasets; datasets of none count for themselves
 	for _, d := range f.inv.Below(b.Dataset) {
 		for _, clone := range f.clones[d.Name] {

@@ -61,10 +61,10 @@ func TestZonesInEveryState(t *testing.T) {
 			}
 			f := s.judge(t)
 			o := f.Objects[0]
-			if o.Verdict != c.verdict || o.Goes != c.verdict.Goes() || o.Reason == "" {
+			if o.Verdict != c.verdict || o.Removed != c.verdict.Removed() || o.Reason == "" {
 				t.Errorf("%s %s: %+v", state, name, o)
 			}
-			if !o.Goes {
+			if !o.Removed {
 				continue
 			}
 			if want := steps[state]; verbsOf(f, "zone ") != want {
@@ -304,7 +304,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			}
 			behind(t, f.removal(bundler{}).Plan)
 			for _, o := range f.Objects {
-				if o.Reason == "" || o.Kind == KindVM && o.Goes {
+				if o.Reason == "" || o.Kind == KindVM && o.Removed {
 					t.Errorf("%+v", o)
 				}
 			}

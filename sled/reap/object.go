@@ -30,8 +30,8 @@ const (
 	Unconfirmed Verdict = "orphan, unconfirmed"
 )
 
-// Goes says whether a verdict means removal.
-func (v Verdict) Goes() bool { return v == Orphan || v == StaleZone || v == Unconfirmed }
+// Removed reports whether a verdict means removal.
+func (v Verdict) Removed() bool { return v == Orphan || v == StaleZone || v == Unconfirmed }
 
 // The kinds of objects that are judged.
 const (
@@ -65,11 +65,11 @@ type Object struct {
 	Verdict  Verdict `json:"verdict"`
 	Reason   string  `json:"reason"`
 
-	// Goes says whether this reap removes it: because of its verdict, or
+	// Removed reports whether this reap removes it: because of its verdict, or
 	// because everything goes, and unless the operator's choice leaves it.
-	Goes bool `json:"-"`
-	// firm is a verdict that stands even if everything is to go.
-	firm bool
+	Removed bool `json:"-"`
+	// final is a verdict that stands even if everything is to go.
+	final bool
 	// rests is what can be adopted and does not run: it goes where it is named.
 	rests bool
 	id    string // kind and name
@@ -180,16 +180,16 @@ func (f *Findings) add(o Object, ours bool) {
 		if o.id == "" {
 			o = o.as(o.Kind, o.Name)
 		}
-		o.Goes = f.takes(o)
+		o.Removed = f.takes(o)
 		f.Objects = append(f.Objects, o)
-		f.goes[o.key()] = o.Goes
+		f.goes[o.key()] = o.Removed
 	}
 }
 
 // Going counts the objects that go.
 func (f Findings) Going() (n int) {
 	for _, o := range f.Objects {
-		if o.Goes {
+		if o.Removed {
 			n++
 		}
 	}

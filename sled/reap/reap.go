@@ -192,7 +192,7 @@ func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 		b, based := k.bases[o.Name]
 		h, held := k.held[o.key()]
 		switch {
-		case !o.Goes:
+		case !o.Removed:
 		case o.Kind == KindZone && based:
 			facts = append(facts, base.Forget(b))
 		case o.Kind == KindVNIC && held:

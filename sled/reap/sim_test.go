@@ -93,7 +93,7 @@ func TestLitterGoesAndTheRestStays(t *testing.T) {
 	}
 	goes := map[string]bool{}
 	for _, o := range findings.Objects {
-		if o.Verdict.Goes() {
+		if o.Verdict.Removed() {
 			goes[o.Kind] = true
 		}
 	}
@@ -130,7 +130,7 @@ func TestWhatCannotGoKeepsNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range findings.Objects {
-		if o.Verdict.Goes() && o.Kind != "vnic" {
+		if o.Verdict.Removed() && o.Kind != "vnic" {
 			t.Errorf("%s %s is still there; left: %v", o.Kind, o.Name, report.Outcome.Left)
 		}
 	}

@@ -219,7 +219,7 @@ func TestEveryKindOfLitterGoes(t *testing.T) {
 	}
 	gone := map[string]int{}
 	for _, o := range findings.Objects {
-		if o.Goes {
+		if o.Removed {
 			gone[o.Kind]++
 		}
 	}

@@ -146,10 +146,10 @@ func bringsZones(a plan.Action) bool {
 // attest marks the pools that have come. Without it they are as good: the next
 // epoch marks them.
 func (s Settings) attest(ctx context.Context, env operation.Env) {
-	if s.Attest == nil {
+	if s.RefreshWitness == nil {
 		return
 	}
-	if err := s.Attest(ctx); err != nil && !errors.Is(err, ledger.ErrAbsent) && env.Warn != nil {
+	if err := s.RefreshWitness(ctx); err != nil && !errors.Is(err, ledger.ErrAbsent) && env.Warn != nil {
 		env.Warn(err)
 	}
 }

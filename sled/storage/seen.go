@@ -29,9 +29,9 @@ type Settings struct {
 	// could not be loaded, and whose disk is blank now, blocks nothing.
 	Lost bool
 
-	// Attest puts the mark of the ledger on pools that do not have it yet; nil:
+	// RefreshWitness puts the mark of the ledger on pools that do not have it yet; nil:
 	// there is none to put.
-	Attest func(context.Context) error
+	RefreshWitness func(context.Context) error
 }
 
 // Seen is what Look saw.

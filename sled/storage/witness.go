@@ -48,17 +48,17 @@ func (e *MarkError) Hint() string {
 
 // Read returns what each pool says. A sled without U.2 pools has no witness. The
 // errors are *MarkError and those of zfs: what could not be seen is not absent.
-func (w Witness) Read(ctx context.Context) ([]ledger.Testimony, error) {
+func (w Witness) Read(ctx context.Context) ([]ledger.WitnessTag, error) {
 	roots, err := zfs.Roots(ctx, w.Host, naming.PropertyLedger)
 	if err != nil {
 		return nil, err
 	}
-	var seen []ledger.Testimony
+	var seen []ledger.WitnessTag
 	for _, r := range roots {
 		if kind, _ := naming.ParsePool(r.Name); kind != naming.ExternalPool {
 			continue
 		}
-		p := ledger.Testimony{Pool: r.Name}
+		p := ledger.WitnessTag{Pool: r.Name}
 		if value, ok := r.User[naming.PropertyLedger]; ok {
 			if p.Tag, err = ledger.ParseEpochTag(value.Value); err != nil {
 				return nil, &MarkError{r.Name, err}
@@ -79,7 +79,7 @@ func (w Witness) Write(ctx context.Context, m ledger.EpochTag, givenUp ...ledger
 	if err != nil {
 		return err
 	}
-	var takers []ledger.Testimony
+	var takers []ledger.WitnessTag
 	told := true // a sled without such pools has nobody to tell
 	for _, p := range seen {
 		takes := !p.Tagged
@@ -124,7 +124,7 @@ func (w Witness) enough(failed []error, told bool) error {
 // from being told.
 const witnessTime = time.Minute
 
-func (w Witness) set(ctx context.Context, p ledger.Testimony, m ledger.EpochTag) error {
+func (w Witness) set(ctx context.Context, p ledger.WitnessTag, m ledger.EpochTag) error {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
 	set := zfs.Set{Dataset: p.Pool, Name: naming.PropertyLedger, Value: m.String()}

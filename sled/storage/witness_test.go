@@ -87,7 +87,7 @@ func TestTheNewestMarkCounts(t *testing.T) {
 	run(t, w.Host, "zfs", "set", markProperty+"="+mark(2, "b").String(), pools[0])
 	run(t, w.Host, "zfs", "set", markProperty+"="+mark(10, "c").String(), pools[1])
 	said, err := w.Read(t.Context())
-	for _, want := range []ledger.Testimony{{Pool: pools[0], Tag: mark(2, "b"), Tagged: true}, {Pool: pools[1], Tag: mark(10, "c"), Tagged: true}} {
+	for _, want := range []ledger.WitnessTag{{Pool: pools[0], Tag: mark(2, "b"), Tagged: true}, {Pool: pools[1], Tag: mark(10, "c"), Tagged: true}} {
 		if err != nil || !slices.Contains(said, want) {
 			t.Errorf("read %v, %v: it lacks %v", said, err, want)
 		}
@@ -114,15 +114,15 @@ func TestAnotherSledsMarksStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		said, err := w.Read(t.Context())
-		if err != nil || !slices.Contains(said, ledger.Testimony{Pool: pools[0], Tag: other, Tagged: true}) ||
-			!slices.Contains(said, ledger.Testimony{Pool: pools[1], Tag: m, Tagged: true}) {
+		if err != nil || !slices.Contains(said, ledger.WitnessTag{Pool: pools[0], Tag: other, Tagged: true}) ||
+			!slices.Contains(said, ledger.WitnessTag{Pool: pools[1], Tag: m, Tagged: true}) {
 			t.Errorf("%v, %v", said, err)
 		}
 	}
 	if err := w.Write(t.Context(), mark(5, "c"), other); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := w.Read(t.Context()); err != nil || !slices.Contains(said, ledger.Testimony{Pool: pools[0], Tag: mark(5, "c"), Tagged: true}) {
+	if said, err := w.Read(t.Context()); err != nil || !slices.Contains(said, ledger.WitnessTag{Pool: pools[0], Tag: mark(5, "c"), Tagged: true}) {
 		t.Errorf("given up, and still there: %v, %v", said, err)
 	}
 }
