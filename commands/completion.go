@@ -27,7 +27,7 @@ func newCompletion(env *cli.Env) *cobra.Command {
 			case "fish":
 				return root.GenFishCompletion(out, true)
 			}
-			return &cli.UsageError{Text: "completion: unknown shell \"" + args[0] + "\"", Advice: "one of " + strings.Join(shells, ", ")}
+			return &cli.UsageError{Text: "completion: unknown shell \"" + args[0] + "\"", Advice: "give one of " + strings.Join(shells, ", ")}
 		},
 	}
 }

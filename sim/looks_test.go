@@ -28,8 +28,13 @@ func TestWhatOnlyLooksChangesNothing(t *testing.T) {
 	for _, line := range []string{
 		"zfs create -o mountpoint=/zone rpool/zone", "zfs create rpool/zone/web1", "zfs create -V 1g rpool/v1", "zfs snapshot rpool/zone@s",
 		"dladm create-etherstub -t stub0", "dladm create-vnic -t -l stub0 vnic0",
-		"zonecfg -z web1 create -b ; set brand=sparse ; set zonepath=/zone/web1 ; set ip-type=exclusive ; add net ; set physical=vnic0 ; end", "chmod 700 /zone/web1", "zoneadm -z web1 install", "zoneadm -z web1 boot",
+		"zonecfg -z web1 create -b ; set brand=sparse ; set zonepath=/zone/web1 ; set ip-type=exclusive ; add net ; set physical=vnic0 ; end", "zoneadm -z web1 install", "zoneadm -z web1 boot",
 	} {
+		if strings.HasSuffix(line, "install") {
+			if err := h.Files().Chmod("/zone/web1", 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if got := run(line); got.Exit != 0 {
 			t.Fatalf("%s: exit %d: %s", line, got.Exit, got.Stderr)
 		}

@@ -80,7 +80,7 @@ func (e *Env) findConfig(files host.Files) ([]config.File, error) {
 	}
 	kept, err := storage.FindConfiguration(files)
 	if err != nil {
-		return nil, &UsageError{Text: err.Error(), Advice: "--config FILE uses another one"}
+		return nil, &UsageError{Text: err.Error(), Advice: "use another one with --config FILE"}
 	}
 	for _, w := range kept.Warnings {
 		e.book.warn(w.Error())

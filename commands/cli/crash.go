@@ -55,7 +55,7 @@ func readCrashAt(e *Env) error {
 	case err != nil:
 		return err
 	case !simulated:
-		return &UsageError{Text: "--crash-at works on simulated sleds only", Advice: "--host sim, or a sledctl sim shell"}
+		return &UsageError{Text: "--crash-at works on simulated sleds only", Advice: "give --host sim, or run it in a sledctl sim shell"}
 	}
 	e.crash = &crashing{text: text, at: n, mode: mode}
 	return nil

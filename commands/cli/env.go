@@ -144,7 +144,7 @@ func (e *Env) openHost() (host.Host, error) {
 	if dir, ok := e.SimDir(); ok {
 		sled, err := ensureSim(dir)
 		if err != nil {
-			return nil, &failure.RefusedError{Err: err, Advice: "sledctl sim init --host sim:DIR makes another one"}
+			return nil, &failure.RefusedError{Err: err, Advice: "to make another one, run: sledctl sim init --host sim:DIR"}
 		}
 		e.Sled = sled
 		if name := Variable(e.Environ, sim.ExchangesVariable); name != "" {

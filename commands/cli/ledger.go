@@ -221,7 +221,7 @@ func (e *Env) createLedger(ctx context.Context) error {
 		}
 		return &failure.RefusedError{
 			Err: errors.New("there is no place for the ledger: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
-			Advice: "sledctl bootstrap --format-blank makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + naming.ConfigFile +
+			Advice: "run sledctl bootstrap --format-blank, which makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + naming.ConfigFile +
 				" to a directory that outlives a reboot",
 		}
 	}
@@ -236,7 +236,7 @@ func (e *Env) createLedger(ctx context.Context) error {
 	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.NewLedger && len(absent.Places) == 0 {
 		return &failure.RefusedError{
 			Err: errors.New("no ledger is begun: no M.2 has a pool that answers"),
-			Advice: "sledctl bootstrap --new-ledger --format-blank makes pools on blank M.2s; one that was exchanged while the sled ran takes a reboot of it first: " +
+			Advice: "run sledctl bootstrap --new-ledger --format-blank, which makes pools on blank M.2s; one that was exchanged while the sled ran takes a reboot of it first: " +
 				"its old pool waits for the old disk",
 		}
 	}
@@ -257,7 +257,7 @@ func allImported(ctx context.Context, h host.Host) error {
 		if kind, _ := naming.ParsePool(p.Name); kind != naming.OtherPool {
 			return &failure.RefusedError{
 				Err:    fmt.Errorf("no ledger is made while pool %s is not imported: it may hold one, or know of one", p.Name),
-				Advice: "zpool import " + p.Name,
+				Advice: "run: zpool import " + p.Name,
 			}
 		}
 	}

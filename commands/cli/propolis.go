@@ -34,5 +34,5 @@ func (e *Env) Propolis(ctx context.Context, ref string) (propolis.Client, record
 
 // NoInstanceFlag is a command line that does not say which instance.
 func NoInstanceFlag() error {
-	return &UsageError{Text: "--instance is missing", Advice: "--instance NAME"}
+	return &UsageError{Text: "--instance is missing", Advice: "give --instance NAME"}
 }

@@ -155,7 +155,7 @@ func (o consoleOptions) place() (console.Place, error) {
 	digits, back := strings.CutPrefix(o.since, "-")
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
-		return console.Place{}, &cli.UsageError{Text: fmt.Sprintf("--since-byte %q: want a number of bytes", o.since), Advice: "--since-byte 0 is the beginning, --since-byte -1000 the last 1000 bytes"}
+		return console.Place{}, &cli.UsageError{Text: fmt.Sprintf("--since-byte %q: want a number of bytes", o.since), Advice: "give --since-byte 0 for the beginning, --since-byte -1000 for the last 1000 bytes"}
 	}
 	return console.Place{Byte: n, Back: back}, nil
 }
@@ -249,7 +249,7 @@ func forwardScreen(ctx context.Context, e *cli.Env, o consoleOptions, client pro
 	if err != nil || !at.Addr().IsLoopback() {
 		return &cli.UsageError{
 			Text:   fmt.Sprintf("--listen %q: want a loopback address with a port: the screen asks for no password", o.listen),
-			Advice: "--listen 127.0.0.1:5900; from elsewhere, ssh -L 5900:127.0.0.1:5900",
+			Advice: "give --listen 127.0.0.1:5900; from elsewhere, ssh -L 5900:127.0.0.1:5900",
 		}
 	}
 	url, err := client.ScreenURL(ctx)
@@ -258,7 +258,7 @@ func forwardScreen(ctx context.Context, e *cli.Env, o consoleOptions, client pro
 	}
 	l, err := listenForScreen(ctx, e, at)
 	if err != nil {
-		return &failure.RefusedError{Err: err, Advice: "--listen 127.0.0.1:0 takes a port that is free"}
+		return &failure.RefusedError{Err: err, Advice: "give --listen 127.0.0.1:0 for a port that is free"}
 	}
 	if _, err := fmt.Fprintf(e.Streams.Out, "%s\t%s\n", l.Addr(), url); err != nil {
 		_ = l.Close()

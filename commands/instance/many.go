@@ -49,7 +49,7 @@ func (f manyFlags) check(command string, named bool) error {
 	case f.many() && named:
 		return &cli.UsageError{Text: command + ": an instance and --all exclude each other"}
 	case !f.many() && !named:
-		return &cli.UsageError{Text: command + ": which instance?", Advice: "sledctl " + command + " NAME, or --all"}
+		return &cli.UsageError{Text: command + ": which instance?", Advice: "run: sledctl " + command + " NAME, or with --all"}
 	}
 	return f.checkParallel()
 }

@@ -118,7 +118,7 @@ func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, refs []string
 	}
 	if errors.Is(err, instance.ErrNoTarget) {
 		return &cli.UsageError{
-			Text: "instance migrate: --to is missing: which sled?", Advice: "sledctl instance migrate " + strings.Join(refs, " ") + " --to TARGET",
+			Text: "instance migrate: --to is missing: which sled?", Advice: "run: sledctl instance migrate " + strings.Join(refs, " ") + " --to TARGET",
 		}
 	}
 	if o.Dry() && err == nil {

@@ -29,7 +29,7 @@ func runConnect(ctx context.Context, e *cli.Env, dir string) error {
 	}
 	there, err := sim.Open(dir)
 	if err != nil {
-		return &failure.RefusedError{Err: err, Advice: "sledctl --host sim:" + dir + " sim init makes a sled there"}
+		return &failure.RefusedError{Err: err, Advice: "to make a sled there, run: sledctl --host sim:" + dir + " sim init"}
 	}
 	defer there.Close()
 	return sim.Connect(ctx, here, there)

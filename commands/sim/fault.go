@@ -63,7 +63,7 @@ func runFaultAdd(ctx context.Context, e *cli.Env, f world.Fault) error {
 		return &cli.UsageError{Text: fmt.Sprintf("unknown fault %q", f.Name), Advice: hint}
 	}
 	if world.Delays(f.Name) && f.Delay <= 0 {
-		return &cli.UsageError{Text: "--delay is missing: how much longer it takes", Advice: "--delay 10s"}
+		return &cli.UsageError{Text: "--delay is missing: how much longer it takes", Advice: "give --delay 10s"}
 	}
 	if f.Match == "" {
 		return &cli.UsageError{Text: "--match is missing", Advice: `--match "zoneadm clone"`}

@@ -76,7 +76,7 @@ func runNAPIInit(ctx context.Context, e *cli.Env, o sim.NAPIOptions) error {
 		}
 		server, err := napi.ParseServer(c.NICs.URL)
 		if err != nil {
-			return &cli.UsageError{Text: "nics.url: " + err.Error(), Advice: "--address HOST:PORT, or nics.url in " + naming.ConfigFile}
+			return &cli.UsageError{Text: "nics.url: " + err.Error(), Advice: "give --address HOST:PORT, or set nics.url in " + naming.ConfigFile}
 		}
 		o.Address = string(server)
 	}
@@ -139,7 +139,7 @@ func runNAPIRequest(ctx context.Context, e *cli.Env, args []string) error {
 // noNAPI says how to get one.
 func noNAPI(err error) error {
 	if errors.Is(err, sim.ErrNoNAPI) {
-		return &failure.RefusedError{Err: err, Advice: "sledctl sim napi init makes one"}
+		return &failure.RefusedError{Err: err, Advice: "to make one, run: sledctl sim napi init"}
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func runNexusInit(ctx context.Context, e *cli.Env, o sim.NexusOptions) error {
 	if o.Address == "" {
 		at, err := url.Parse(c.Nexus.URL)
 		if err != nil || at.Host == "" {
-			return &cli.UsageError{Text: "where it answers is not told", Advice: "--address HOST:PORT, or nexus.url in " + naming.ConfigFile}
+			return &cli.UsageError{Text: "where it answers is not told", Advice: "give --address HOST:PORT, or set nexus.url in " + naming.ConfigFile}
 		}
 		o.Address = at.Host
 	}
@@ -103,7 +103,7 @@ func runNexusInit(ctx context.Context, e *cli.Env, o sim.NexusOptions) error {
 // noNexus says how to get one.
 func noNexus(err error) error {
 	if errors.Is(err, sim.ErrNoNexus) {
-		return &failure.RefusedError{Err: err, Advice: "sledctl sim nexus init makes one"}
+		return &failure.RefusedError{Err: err, Advice: "to make one, run: sledctl sim nexus init"}
 	}
 	return err
 }

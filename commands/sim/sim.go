@@ -38,7 +38,7 @@ func simulatedSled(e *cli.Env) (*sim.Sled, string, error) {
 	}
 	dir = cli.Variable(e.Environ, sim.DirVariable)
 	if dir == "" {
-		return nil, "", &cli.UsageError{Text: "--host " + e.HostName() + " is not a simulated sled", Advice: "--host sim or --host sim:DIR"}
+		return nil, "", &cli.UsageError{Text: "--host " + e.HostName() + " is not a simulated sled", Advice: "give --host sim or --host sim:DIR"}
 	}
 	sled, err := sim.Open(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func simulatedSled(e *cli.Env) (*sim.Sled, string, error) {
 func initSim(dir string, o sim.Options) (*sim.Sled, error) {
 	sled, err := sim.Init(dir, cli.Configured(o))
 	if errors.Is(err, fs.ErrExist) {
-		return nil, &cli.ExistsError{What: "a simulated sled in " + dir, Advice: "rm -r " + host.Quote(dir) + " removes it"}
+		return nil, &cli.ExistsError{What: "a simulated sled in " + dir, Advice: "to remove it, run: rm -r " + host.Quote(dir)}
 	}
 	return sled, err
 }
@@ -69,7 +69,7 @@ func newInit(env *cli.Env) *cobra.Command {
 		RunE: env.Run(func(context.Context, []string) error {
 			dir, ok := env.SimDir()
 			if !ok {
-				return &cli.UsageError{Text: "--host " + env.HostName() + " is not a simulated sled", Advice: "--host sim:DIR"}
+				return &cli.UsageError{Text: "--host " + env.HostName() + " is not a simulated sled", Advice: "give --host sim:DIR"}
 			}
 			o.Mode = world.Mode(mode)
 			for flag, n := range map[string]*int{"m2": &o.M2, "u2": &o.U2, "links": &o.Links} {

@@ -61,7 +61,7 @@ func UsedBy(stage instance.Stage) []string {
 // Run does one stage of the bring-up, and prints what it is about.
 func Run(ctx context.Context, e *cli.Env, stage instance.Stage, o Options, print func(context.Context, *cli.Env, record.Record) error) error {
 	if o.Ref == "" {
-		return &cli.UsageError{Text: string(stage) + ": --instance is missing", Advice: "sledctl " + string(stage) + " --instance NAME"}
+		return &cli.UsageError{Text: string(stage) + ": --instance is missing", Advice: "run: sledctl " + string(stage) + " --instance NAME"}
 	}
 	wanted, err := description.Wanted(e, o.Flags)
 	if err != nil {

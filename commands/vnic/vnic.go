@@ -157,7 +157,7 @@ func runCreate(ctx context.Context, e *cli.Env, o options) error {
 	}
 	if o.Ref != "" {
 		if o.Name != "" || o.Over != "" {
-			return &cli.UsageError{Text: "vnic create: --instance chooses names and links itself", Advice: "--nic over=LINK gives the instance a guest NIC"}
+			return &cli.UsageError{Text: "vnic create: --instance chooses names and links itself", Advice: "give the instance a guest NIC with --nic over=LINK"}
 		}
 		return step.Run(ctx, e, instance.StageVNIC, o.Options, printRunVNICs)
 	}
@@ -181,7 +181,7 @@ func runCreate(ctx context.Context, e *cli.Env, o options) error {
 // checkVNIC refuses what dladm would, before it is asked.
 func checkVNIC(v *network.VNIC) error {
 	if v.Over == "" {
-		return &cli.UsageError{Text: "vnic create: --over or --instance is missing", Advice: "sledctl vnic create --over LINK"}
+		return &cli.UsageError{Text: "vnic create: --over or --instance is missing", Advice: "run: sledctl vnic create --over LINK"}
 	}
 	if err := vnic.ValidateName(v.Over); err != nil {
 		return fmt.Errorf("--over: %w", err)
@@ -247,7 +247,7 @@ func runDelete(ctx context.Context, e *cli.Env, m cli.Mutation, name string, mus
 	inUse := func(view ledger.View, name string) error {
 		user, used, err := record.UserOfVNIC(view, name)
 		if used {
-			return &failure.RefusedError{Err: fmt.Errorf("VNIC %s belongs to instance %q", name, user.Name), Advice: "sledctl instance delete " + user.Name}
+			return &failure.RefusedError{Err: fmt.Errorf("VNIC %s belongs to instance %q", name, user.Name), Advice: "run: sledctl instance delete " + user.Name}
 		}
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -112,11 +111,13 @@ func (c call) put() error {
 	if err != nil {
 		return err
 	}
-	sled := slices.IndexFunc(sleds, func(sled string) bool {
-		_, check := c.get(c.r.Context(), sled, c.id)
-		return len(sleds) == 1 || check == checkOK
-	})
-	return c.take(c.r.Context(), c.id, "upcall", sleds[max(0, sled)], v, checkOK)
+	sled := sleds[0]
+	for _, other := range sleds[1:] { // with one sled, nobody is asked
+		if _, check := c.get(c.r.Context(), other, c.id); check == checkOK {
+			sled = other
+		}
+	}
+	return c.take(c.r.Context(), c.id, "upcall", sled, v, checkOK)
 }
 
 // ring is the doorbell.
