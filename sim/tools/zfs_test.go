@@ -85,6 +85,40 @@ func session(t *testing.T, tx *world.Tx, transcript string) {
 	check()
 }
 
+// The forms for a person: zfs_do_list, zfs_do_get and zpool_do_list.
+func TestListingsForAPerson(t *testing.T) {
+	session(t, zfsTx(t), `$ zfs create tank/b
+$ zfs create -o mountpoint=legacy tank/a
+$ zfs create tank/b/c
+$ zfs create -sV 1M tank/v
+$ zfs snapshot tank/b@1
+$ zfs list -r tank
+NAME       USED  AVAIL  REFER  MOUNTPOINT
+tank       440K  2.82T    96K  /tank
+tank/a      96K  2.82T    96K  legacy
+tank/b     192K  2.82T    96K  /tank/b
+tank/b/c    96K  2.82T    96K  /tank/b/c
+tank/v      56K  2.82T    56K  -
+$ zfs list -t snapshot
+NAME       USED  AVAIL  REFER  MOUNTPOINT
+tank/b@1      0      -    96K  -
+$ zfs list -d 1 -o name,compression,readonly tank/b
+NAME      COMPRESS  RDONLY
+tank/b         off     off
+tank/b/c       off     off
+$ zfs list -Hp -o name,quota -d 1 -t filesystem tank/b
+tank/b→0
+tank/b/c→0
+$ zfs get quota,mountpoint tank/b
+NAME    PROPERTY    VALUE    SOURCE
+tank/b  quota       none     default
+tank/b  mountpoint  /tank/b  default
+$ zpool list tank
+NAME   SIZE  ALLOC   FREE  CKPOINT  EXPANDSZ   FRAG    CAP  DEDUP    HEALTH  ALTROOT
+tank  2.91T   440K  2.91T        -         -     0%     0%  1.00x    ONLINE  -
+`)
+}
+
 // What no driver, script or page uses of zfs, zpool and fstyp is refused, whatever
 // its mistake is.
 func TestWhatIsNotSimulatedOfStorageIsRefused(t *testing.T) {
@@ -107,20 +141,15 @@ zfs create -s -b 4096 -V 10000 tank/w
 zfs create -V lots tank/x
 zfs create -V
 zfs create -V 1M nope/x
-zfs list -r tank
-zfs list -H -o name -t snapshot -r -d 1 tank/b
-zfs list -H -o name -d 1 -t filesystem,volume tank
 zfs list -H -o name -S name -d 1 tank
 zfs list -Hp -o name,used -s used -d 1 tank
 zfs list -o name,compress,readonly tank/a
 zfs list -H -t snapshot tank/a
-zfs list -r -t snapshot tank/a
 zfs list -o bogus
 zfs list -t bogus
 zfs list -d x tank
 zfs list -j
 zfs list -o
-zfs get quota,mountpoint tank/a tank/a/b
 zfs get -Hpo value mountpoint /nowhere
 zfs get bogus tank/a
 zfs get
@@ -155,7 +184,6 @@ zfs unmount -f tank/n
 zfs unmount
 zfs mount
 zfs load-key
-zpool list tank
 zpool list -o bogus
 zpool get failmode tank
 zpool set failmode=maybe tank
@@ -165,7 +193,6 @@ zpool create c3 c12t0d0
 zpool create new
 zpool create -o bogus=1 new c12t0d0
 zpool frobnicate
-zfs list -t all -r tank
 zfs get all tank
 zfs get -H all tank
 zfs get -H avail tank
@@ -180,7 +207,6 @@ zfs destroy -d tank/a@s
 zfs destroy tank/a@s%t
 zfs destroy tank/a@s,t
 zpool
-zpool list
 zpool list -HT d
 zpool status -v
 zpool status -x rpool

@@ -43,7 +43,7 @@ zoneadm install
 zoneadm -u 00000000-0000-0000-0000-000000000001 list
 zoneadm -R /z -z z1 list
 zoneadm -z 1 list
-zoneadm list -i
+zoneadm -z base list -i
 zoneadm list -n
 zoneadm list -pv
 zoneadm list base

@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// zfs get and list, for scripts (-H): zfs_do_get, zfs_do_list in zfs_main.c and
+// zfs get and list: zfs_do_get, zfs_do_list in zfs_main.c and
 // zprop_print_one_property in libzfs_util.c.
 
 // get is zfs get.
@@ -34,9 +34,10 @@ func (z *zfsCall) get(args []string) int {
 			w.option(o)
 		}
 	}
-	only(scripted && len(operands) > 0)
+	only(len(operands) > 0)
 	columns := properties(operands[0])
 	survey, found, exit := z.find(w, operands[1:])
+	var rows [][]string // for a person
 	cells := make([]string, len(fields))
 	z.out.Grow(len(found) * len(columns) * 80) // Of ten thousand datasets it is megabytes.
 	for _, d := range found {
@@ -60,9 +61,18 @@ func (z *zfsCall) get(args []string) int {
 					cells[i] = source
 				}
 			}
-			z.row(cells)
+			if scripted {
+				z.row(cells)
+			} else {
+				rows = append(rows, slices.Clone(cells))
+			}
 		}
 	}
+	columnsOf := make([]column, len(fields))
+	for i, f := range fields {
+		columnsOf[i] = column{head: strings.ToUpper(f)}
+	}
+	z.table(columnsOf, rows)
 	return exit
 }
 
@@ -81,30 +91,44 @@ func sourceKind(source string) string {
 // pool's property listsnapshots is on.
 func (z *zfsCall) list(args []string) int {
 	w := walk{depth: -1, types: zfs.TypeDataset, poolDecides: true, paths: true}
-	fields, scripted := "name,used,available,referenced,mountpoint", false
-	all, operands := cli.Getopt(args, "Ho:rt:", nil)
+	fields, scripted, literal := "name,used,available,referenced,mountpoint", false, false
+	all, operands := cli.Getopt(args, "Hd:o:prt:", nil)
 	for _, o := range all {
 		switch o.Letter {
 		case 'o':
 			fields = o.Value
 		case 'H':
 			scripted = true
+		case 'p':
+			literal = true
 		default:
 			w.option(o)
 		}
 	}
 	columns := properties(fields)
 	survey, found, exit := z.find(w, operands)
-	only(scripted || len(found) == 0 && exit != 0)
+	var rows [][]string // for a person
 	cells := make([]string, len(columns))
 	for _, d := range found {
 		for i, name := range columns {
 			cells[i] = "-"
-			if value, _, ok := survey.Value(d, name, false); ok {
+			if value, _, ok := survey.Value(d, name, literal); ok {
 				cells[i] = value
 			}
 		}
-		z.row(cells)
+		if scripted {
+			z.row(cells)
+		} else {
+			rows = append(rows, slices.Clone(cells))
+		}
+	}
+	columnsOf := make([]column, len(columns))
+	for i, name := range columns {
+		columnsOf[i] = datasetColumn(name)
+	}
+	z.table(columnsOf, rows)
+	if exit == 0 && len(found) == 0 && !scripted {
+		z.out.WriteString("no datasets available\n")
 	}
 	return exit
 }

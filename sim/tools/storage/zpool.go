@@ -145,22 +145,30 @@ func (z *zpool) list(args []string) int {
 	_, verbose := given['v']
 	_, z.paths = given['P']
 	names := strings.Split(fields, ",")
-	only(scripted)
-	for _, name := range names {
+	only(scripted || !verbose)
+	columns := make([]column, len(names))
+	for i, name := range names {
 		only(zfs.FindPoolProperty(name) != nil)
+		columns[i] = poolColumn(name)
 	}
 	pools, exit := z.pools(operands)
 	s := zfs.NewSurvey(z.tx)
+	var rows [][]string // for a person
 	for _, p := range pools {
 		cells := make([]string, len(names))
 		for i, name := range names {
 			cells[i] = s.PoolValue(p, name, literal)
+		}
+		if !scripted {
+			rows = append(rows, cells)
+			continue
 		}
 		z.row(cells)
 		if verbose {
 			z.devices(s, p, literal)
 		}
 	}
+	z.table(columns, rows)
 	return exit
 }
 

@@ -16,12 +16,12 @@ import (
 // (github.com/omniosorg/illumos-omnios, usr/src/cmd/zoneadm/zoneadm.c).
 
 func (z *zoneadm) list(args []string) cli.Reply {
-	options, operands := plain(args, "cpv")
+	options, operands := plain(args, "cipv")
 	given := map[byte]bool{}
 	for _, o := range options {
 		given[o.Letter] = true
 	}
-	cli.Simulated(len(operands) == 0 && z.call.Zone == world.GlobalZone && !(given['p'] && given['v']) && !(given['c'] && z.named))
+	cli.Simulated(len(operands) == 0 && z.call.Zone == world.GlobalZone && !(given['p'] && given['v']) && !((given['c'] || given['i']) && z.named))
 	if given['v'] {
 		z.outf(listTable, "ID", "NAME", "STATUS", "PATH", "BRAND", "IP")
 	}
@@ -41,7 +41,7 @@ func (z *zoneadm) list(args []string) cli.Reply {
 		add(other)
 	}
 	for _, other := range z.tx.State.Zones {
-		if given['c'] && other.Kernel == nil {
+		if other.Kernel == nil && (given['c'] || given['i'] && other.State == world.ZoneInstalled) {
 			add(other)
 		}
 	}
