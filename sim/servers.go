@@ -187,10 +187,10 @@ func (s *Sled) serve(ctx context.Context, args []string) error {
 }
 
 func serverArgs(args []string) (pid int, listeners []net.Listener, err error) {
-	if _, err := fmt.Sscan(strings.Join(args, " "), &pid, new(int)); err != nil {
+	var n int
+	if _, err := fmt.Sscan(strings.Join(args, " "), &pid, &n); err != nil {
 		return 0, nil, fmt.Errorf("this server is started by the simulated sled: %w", err)
 	}
-	n, _ := strconv.Atoi(args[1])
 	for i := range n {
 		file := os.NewFile(uintptr(firstFile+1+i), "listener")
 		l, err := net.FileListener(file)

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
@@ -9,7 +8,7 @@ import (
 
 // looks says whether a command changes nothing of the sled, whatever comes of it. Others may.
 func looks(c cli.Call) bool {
-	verb := verbOf(c)
+	verb := verbOf(c.Args)
 	switch c.Tool {
 	case "fstyp", "ls", "netstat", "prtconf", "ps", "svcprop", "svcs", "uname", "zonename":
 		return true
@@ -18,7 +17,10 @@ func looks(c cli.Call) bool {
 	case "zfs":
 		return verb == "get" || verb == "list"
 	case "zoneadm":
-		return slices.Contains(c.Args, "list")
+		if verb == "-z" && len(c.Args) > 2 { // a zone may be called list
+			verb = verbOf(c.Args[2:])
+		}
+		return verb == "list"
 	case "zonecfg": // -z ZONE export
 		return len(c.Args) == 3 && (c.Args[2] == "export" || c.Args[2] == "info")
 	case "zpool":
@@ -27,9 +29,9 @@ func looks(c cli.Call) bool {
 	return false
 }
 
-func verbOf(c cli.Call) string {
-	if len(c.Args) == 0 {
+func verbOf(args []string) string {
+	if len(args) == 0 {
 		return ""
 	}
-	return c.Args[0]
+	return args[0]
 }

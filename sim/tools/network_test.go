@@ -157,7 +157,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 		},
 		"netstat": {"", "-i", "-rn -f inet", "-r", "-rn x"},
 		"ps": {
-			"", "-e -o pid,args", "-z z9 -o pid,args", "-z z1", "-z z1 -o pidd,args", "-z z1 -o pid", "-z z1 -o zone,args", "-z z1 -o pid,args x", "-z z1,z2 -o args",
+			"", "-e -o pid,args", "-z z1", "-z z1 -o pidd,args", "-z z1 -o pid", "-z z1 -o zone,args", "-z z1 -o pid,args x", "-z z1,z2 -o args",
 			"-z global -o args", "-ef",
 		},
 		"uname": {"", "-a", "-s", "-r", "-v x"}, "zonename": {"-t", "x"}, "pfexec": {"", "zonename", "-P all zonename"},

@@ -21,4 +21,8 @@ func TestPsListsTheProcessesOfZones(t *testing.T) {
 	if !strings.Contains(r.Stdout, "\n 4711 ") || !strings.HasSuffix(r.Stdout, " 00:00 /opt/p/propolis-server run 10.0.0.1:12400\n") || !strings.Contains(r.Stdout, " /sbin/init\n") {
 		t.Errorf("%s", r.Stdout)
 	}
+	r = n.run("ps -z z9 -o pid,args") // as a bundle of a halted zone asks
+	if r.Exit != 1 || r.Stdout != "" || !strings.HasPrefix(r.Stderr, "ps: unknown zone z9\nusage: ps ") {
+		t.Errorf("a zone that the kernel does not have: %+v", r)
+	}
 }

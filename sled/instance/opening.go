@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"path"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -30,7 +31,7 @@ func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r record.Record,
 		if seen.Inside.Err == nil {
 			err = propolis.AwaitHTTP{Target: layout.TargetOf(s.Blueprint(), r)}.Do(waiting, h)
 		} else {
-			err = smf.Await{Zone: r.Run.Zone, Root: r.Run.Zonepath + "/root", FMRI: layout.Milestone, State: smf.Online}.Do(waiting, h)
+			err = smf.Await{Zone: r.Run.Zone, Root: path.Join(r.Run.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online}.Do(waiting, h)
 		}
 		if ctx.Err() != nil {
 			return seen, context.Cause(ctx)

@@ -195,7 +195,7 @@ func upBoot(w *way, r record.Record, p progress, before []string) string {
 	})
 	settled := w.add(StageBoot, p.settled, plan.Action{
 		ID: "smf.await " + run.Zone + " single-user", Object: "zone " + run.Zone, Change: plan.Wait, After: after(booted),
-		Why: "earlier commands race with its boot", Step: smf.Await{Zone: run.Zone, Root: run.Zonepath + "/root", FMRI: layout.Milestone, State: smf.Online},
+		Why: "earlier commands race with its boot", Step: smf.Await{Zone: run.Zone, Root: path.Join(run.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online},
 	})
 	return lastOf(settled, booted)
 }

@@ -35,12 +35,23 @@ func psColumns() map[string]psColumn {
 	}
 }
 
+const psUsage = "usage: ps [ -aAdefHlcjLPWyZ ] [ -o format ] [ -t termlist ]\n" +
+	"\t[ -u userlist ] [ -U userlist ] [ -G grouplist ]\n" +
+	"\t[ -p proclist ] [ -g pgrplist ] [ -s sidlist ]\n" +
+	"\t[ -z zonelist ] [-h lgrplist]\n" +
+	"  'format' is one or more of:\n\targs comm pid ppid stime time user zone zoneid\n"
+
 // Ps lists processes. Its last column is args.
 func Ps(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "o:z:", nil)
-	z := tx.FindZone(given.One('z'))
+	name := given.One('z')
+	z := tx.FindZone(name)
 	names, known := strings.Split(given.One('o'), ","), psColumns()
-	cli.Simulated(len(operands) == 0 && c.Zone == world.GlobalZone && z != nil && z.Kernel != nil && names[len(names)-1] == "args")
+	one := name != "" && name != world.GlobalZone && !strings.ContainsAny(name, ", ")
+	cli.Simulated(len(operands) == 0 && c.Zone == world.GlobalZone && one && names[len(names)-1] == "args")
+	if z == nil || z.Kernel == nil { // it asks the kernel for the zone's id
+		return cli.Reply{Stderr: "ps: unknown zone " + name + "\n" + psUsage, Exit: 1}
+	}
 	var b strings.Builder
 	line := func(value func(psColumn) string) {
 		for _, name := range names {
@@ -69,7 +80,9 @@ type psProcess struct {
 // psProcesses are those of a zone: the few that a zone always has, and what its
 // services have started.
 func psProcesses(tx *world.Tx, z *world.Zone) []psProcess {
-	cli.Simulated(z.Kernel.State == world.ZoneRunning)
+	if z.Kernel.State != world.ZoneRunning {
+		return nil
+	}
 	// Guess: the numbers; a real zone has about thirty more.
 	first, booted := 10000+4*(z.Kernel.ID%4000), z.Kernel.Booted
 	all := []psProcess{
