@@ -24,11 +24,12 @@ func (r *rig) listen() string {
 
 // client is a websocket to the server.
 type client struct {
-	t    *testing.T
-	conn *websocket.Conn
+	t      *testing.T
+	conn   *websocket.Conn
+	unread bytes.Buffer // how output is cut into messages depends on who is slow
 }
 
-func (r *rig) open(url, path string) client {
+func (r *rig) open(url, path string) *client {
 	r.t.Helper()
 	conn, _, err := websocket.Dial(r.t.Context(), url+path, &websocket.DialOptions{HTTPHeader: http.Header{"Api-Version": {"5.0.0"}}})
 	if err != nil {
@@ -36,24 +37,31 @@ func (r *rig) open(url, path string) client {
 	}
 	conn.SetReadLimit(maxMessage)
 	r.t.Cleanup(func() { _ = conn.CloseNow() })
-	return client{r.t, conn}
+	return &client{t: r.t, conn: conn}
 }
 
 // reads reads n bytes of output.
-func (c client) reads(n int) string {
+func (c *client) reads(n int) string {
 	c.t.Helper()
-	var out bytes.Buffer
-	for out.Len() < n {
+	for c.unread.Len() < n {
 		kind, data, err := c.conn.Read(c.t.Context())
 		if err != nil || kind != websocket.MessageBinary {
-			c.t.Fatalf("after %q: %v %v", out.String(), kind, err)
+			c.t.Fatalf("after %q: %v %v", c.unread.String(), kind, err)
 		}
-		out.Write(data)
+		c.unread.Write(data)
 	}
-	return out.String()
+	return string(c.unread.Next(n))
 }
 
-func (c client) types(text string) {
+// readsUntil reads output up to the end of a text.
+func (c *client) readsUntil(text string) {
+	c.t.Helper()
+	for said := ""; !strings.HasSuffix(said, text); {
+		said += c.reads(1)
+	}
+}
+
+func (c *client) types(text string) {
 	c.t.Helper()
 	if err := c.conn.Write(c.t.Context(), websocket.MessageBinary, []byte(text)); err != nil {
 		c.t.Fatal(err)
@@ -61,8 +69,11 @@ func (c client) types(text string) {
 }
 
 // ends wants the end of the connection: a close code, or -1 for none.
-func (c client) ends(code websocket.StatusCode, reason string) {
+func (c *client) ends(code websocket.StatusCode, reason string) {
 	c.t.Helper()
+	if c.unread.Len() > 0 {
+		c.t.Fatalf("it goes on: %q", c.unread.String())
+	}
 	_, data, err := c.conn.Read(c.t.Context())
 	if err == nil {
 		c.t.Fatalf("it goes on: %q", data)
@@ -189,12 +200,12 @@ func TestConsole(t *testing.T) {
 	}
 	recent.types("oot\r") // all see what anybody types
 	want := "oot\r\nweb-01 login: "
-	for name, c := range map[string]client{"replayed": replayed, "recent": recent} {
+	for name, c := range map[string]*client{"replayed": replayed, "recent": recent} {
 		if got := c.reads(1); got != "r" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	for name, c := range map[string]client{"replayed": replayed, "recent": recent, "live": live} {
+	for name, c := range map[string]*client{"replayed": replayed, "recent": recent, "live": live} {
 		if got := c.reads(len(want)); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
@@ -202,15 +213,11 @@ func TestConsole(t *testing.T) {
 	if got := r.v5("POST", "/instance/nmi", ""); got.status != 200 || got.text != "null" {
 		t.Errorf("%d %s", got.status, got.text)
 	}
-	if got := recent.reads(20); !strings.Contains(got, "NMI received") {
-		t.Errorf("%q", got)
-	}
+	recent.readsUntil("NMI received")
 	live.types("poweroff\r")
 	const bye = "poweroff\r\nThe system is going down for power-off.\r\n"
-	for _, c := range []client{replayed, live, recent} {
-		for text := ""; !strings.HasSuffix(text, bye); {
-			text += c.reads(1)
-		}
+	for _, c := range []*client{replayed, live, recent} {
+		c.readsUntil(bye)
 		c.ends(websocket.StatusGoingAway, "VM stopped")
 	}
 	if got := r.state(); got != "6 Destroyed" {
@@ -279,9 +286,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 	} {
 		c := r.open(url, "/instance/serial")
 		c.types(typed)
-		for text := ""; !strings.Contains(text, want); {
-			text += c.reads(1)
-		}
+		c.readsUntil(want)
 	}
 	if got := r.state(); got != "3 Running" {
 		t.Error(got)
