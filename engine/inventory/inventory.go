@@ -38,6 +38,9 @@ type Want struct {
 	Roots func([]zfs.Pool) []string
 	// User names the user properties to read with the datasets.
 	User []string
+	// OfZones narrows Configs to those of some zones: the zones of VNICs in others are
+	// then not known where dladm does not tell them. Nil: all.
+	OfZones []string
 	// Directories are those whose contents Entries lists.
 	Directories []string
 }
@@ -132,7 +135,7 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 				done(Zones, err)
 			case Configs:
 				var err error
-				inv.configs, err = zone.Configs(h.Files())
+				inv.configs, err = zone.Configs(h.Files(), want.OfZones...)
 				done(Configs, err)
 			case Links:
 				var err error
@@ -156,7 +159,7 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 	}
 	wg.Wait()
 	if inv.failed[Links] == nil && !zoned {
-		inv.failed[Links] = inv.lend(ctx, h)
+		inv.failed[Links] = inv.lend(ctx, h, want.OfZones)
 	}
 	inv.index = inv.indexed()
 	return inv

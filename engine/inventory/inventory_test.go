@@ -89,6 +89,28 @@ func TestABrokenConfigurationMakesConfigurationsUnknown(t *testing.T) {
 	}
 }
 
+func TestOnlyTheConfigurationsOfTheNamedZonesAreRead(t *testing.T) {
+	s := newSled(t)
+	h := s.Host()
+	for _, z := range []string{"z1", "z2"} {
+		args := []string{"-z", z, "create -b; set zonepath=/zones/" + z + "; set brand=sparse"}
+		if r, err := h.Run(t.Context(), host.Command{Program: "zonecfg", Args: args}); err != nil || r.Exit != 0 {
+			t.Fatal(err, string(r.Stderr))
+		}
+	}
+	if err := host.WriteFile(h.Files(), "/etc/zones/z2.xml", []byte("<zone"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	inv := inventory.Look(t.Context(), h, inventory.Want{Parts: every(), OfZones: []string{"z1"}})
+	configs, err := inv.Configs()
+	if _, there := configs["z1"]; err != nil || len(configs) != 1 || !there {
+		t.Errorf("%v %v", configs, err)
+	}
+	if zones, err := inv.Zones(); err != nil || len(zones) != 3 {
+		t.Errorf("%v %v", zones, err)
+	}
+}
+
 func TestWhatWasNotAskedForIsUnknown(t *testing.T) {
 	s := newSled(t)
 	for _, part := range every() {

@@ -13,7 +13,7 @@ import (
 // lend puts zones to the VNICs where dladm's listings do not tell them. The
 // configurations of the zones that the kernel has do: zoneadmd moves the links of a
 // configuration into its zone, and takes no others.
-func (inv *Inventory) lend(ctx context.Context, h host.Host) error {
+func (inv *Inventory) lend(ctx context.Context, h host.Host, only []string) error {
 	zones, configs := inv.zones, inv.configs
 	var err error
 	if inv.Know(Zones) != nil {
@@ -22,9 +22,12 @@ func (inv *Inventory) lend(ctx context.Context, h host.Host) error {
 		}
 	}
 	if inv.Know(Configs) != nil {
-		if configs, err = zone.Configs(h.Files()); configs == nil {
+		if configs, err = zone.Configs(h.Files(), only...); configs == nil {
 			return err
 		}
+	}
+	if len(only) > 0 {
+		zones = slices.DeleteFunc(slices.Clone(zones), func(z zone.Zone) bool { return !slices.Contains(only, z.Name) })
 	}
 	inv.links, err = lent(inv.links, zones, configs, func(link string) (string, error) {
 		found, err := vnic.ZoneOf(ctx, h, link)

@@ -44,12 +44,12 @@ func (s Settings) List(ctx context.Context, env operation.Env, view ledger.View)
 	if err != nil {
 		return nil, err
 	}
-	return ObserveAll(ctx, s.Blueprint(), env, view, records, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
+	return ObserveAll(ctx, s.Blueprint(), env, view, records, inventory.Want{Parts: observable()})
 }
 
 // Get tells one instance's status, as List does.
 func (s Settings) Get(ctx context.Context, env operation.Env, view ledger.View, ref string) (Instance, error) {
-	return getStatus(ctx, s, env, view, ref, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
+	return getStatus(ctx, s, env, view, ref, observable()...)
 }
 
 // Brief is Get without what others have changed: for what was looked at just
@@ -65,15 +65,26 @@ func getStatus(
 	if err != nil {
 		return Instance{}, err
 	}
-	all, err := ObserveAll(ctx, s.Blueprint(), env, view, []record.Record{r}, parts...)
+	want := inventory.Want{Parts: parts}
+	if r.Run != nil {
+		want.OfZones = []string{r.Run.Zone}
+	}
+	all, err := ObserveAll(ctx, s.Blueprint(), env, view, []record.Record{r}, want)
 	if err != nil {
 		return Instance{}, err
 	}
 	return all[0], nil
 }
 
+// observable are the parts of the sled that show what others have changed.
+func observable() []inventory.Part {
+	return []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools}
+}
+
+// ObserveAll tells the status of some records, from one look at the host, if one of
+// them has a run.
 func ObserveAll(
-	ctx context.Context, b layout.Blueprint, env operation.Env, view ledger.View, records []record.Record, parts ...inventory.Part,
+	ctx context.Context, b layout.Blueprint, env operation.Env, view ledger.View, records []record.Record, want inventory.Want,
 ) ([]Instance, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
@@ -81,7 +92,7 @@ func ObserveAll(
 	}
 	inv := &inventory.Inventory{}
 	if hasRun(records) {
-		inv = inventory.Look(ctx, env.Host, inventory.Want{Parts: parts})
+		inv = inventory.Look(ctx, env.Host, want)
 	}
 	busy, going := map[string]operation.OpenIntent{}, map[string]operation.OpenIntent{} // by instance, by zone
 	for _, open := range operation.Open(view) {

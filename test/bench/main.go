@@ -1,7 +1,10 @@
 // Bench measures sledctl against its budgets, on the simulated sled, and
 // prints a table.
 //
-// usage: go run ./test/bench [-strict] PATH-TO-SLEDCTL
+// usage: go run ./test/bench [-strict] [-profile ROW] PATH-TO-SLEDCTL
+//
+// With -profile only the measurements whose name contains ROW are taken, and a CPU
+// profile of them is written, for go tool pprof.
 //
 // Own time is the time of a command line without the time in which a host
 // command or a request was under way; writing files counts. Where a row has no
@@ -18,18 +21,28 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
 	"time"
 )
 
+// profileFile is where -profile writes.
+const profileFile = "bench.pprof"
+
 func main() {
 	strict := flag.Bool("strict", false, "exit 1 if something is over its budget")
-	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: bench [-strict] PATH-TO-SLEDCTL") }
+	profile := flag.String("profile", "", "take only the measurements whose name contains `ROW`, and write a CPU profile to "+profileFile)
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: bench [-strict] [-profile ROW] PATH-TO-SLEDCTL")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	rows, err := measure(context.Background(), flag.Arg(0))
+	rows, err := take(context.Background(), flag.Arg(0), *profile)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -40,15 +53,8 @@ func main() {
 	}
 }
 
-// bench is what the measurements share.
-type bench struct {
-	binary string
-	dir    string // empty, and gone afterwards
-}
-
-// measure takes all measurements, one after the other: they would disturb each
-// other.
-func measure(ctx context.Context, binary string) ([]row, error) {
+// take takes all measurements, or with a profile those of a name.
+func take(ctx context.Context, binary, profile string) ([]row, error) {
 	dir, err := os.MkdirTemp("", "sledctl-bench.")
 	if err != nil {
 		return nil, err
@@ -61,12 +67,44 @@ func measure(ctx context.Context, binary string) ([]row, error) {
 	if _, err := exec.LookPath(binary); err != nil {
 		return nil, err
 	}
-	b := bench{binary: binary, dir: dir}
-	var rows []row
-	for _, m := range []struct {
-		what string
-		take func(context.Context) ([]row, error)
-	}{
+	all := bench{binary: binary, dir: dir}.measurements()
+	if profile == "" {
+		return measure(ctx, all)
+	}
+	named := slices.DeleteFunc(slices.Clone(all), func(m measurement) bool { return !strings.Contains(m.name, profile) })
+	if len(named) == 0 {
+		var names []string
+		for _, m := range all {
+			names = append(names, m.name)
+		}
+		return nil, fmt.Errorf("no measurement is called %q: want a part of one of these: %s", profile, strings.Join(names, "; "))
+	}
+	out, err := os.Create(profileFile)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return nil, err
+	}
+	defer pprof.StopCPUProfile()
+	return measure(ctx, named)
+}
+
+// bench is what the measurements share.
+type bench struct {
+	binary string
+	dir    string // empty, and gone afterwards
+}
+
+// measurement takes the rows of one name.
+type measurement struct {
+	name string
+	take func(context.Context) ([]row, error)
+}
+
+func (b bench) measurements() []measurement {
+	return []measurement{
 		{"the machine", b.noise},
 		{"start-up", b.startUp},
 		{"bootstrap", b.bootstrap},
@@ -79,13 +117,19 @@ func measure(ctx context.Context, binary string) ([]row, error) {
 		{"64 at once", b.crowd},
 		{"agent", b.agents},
 		{"host commands", b.counts},
-	} {
+	}
+}
+
+// measure takes measurements one after the other: they would disturb each other.
+func measure(ctx context.Context, measurements []measurement) ([]row, error) {
+	var rows []row
+	for _, m := range measurements {
 		start := time.Now()
 		more, err := m.take(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.what, err)
+			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
-		fmt.Fprintf(os.Stderr, "%s: measured in %.1f s\n", m.what, time.Since(start).Seconds())
+		fmt.Fprintf(os.Stderr, "%s: measured in %.1f s\n", m.name, time.Since(start).Seconds())
 		rows = append(rows, more...)
 		runtime.GC() // what one leaves behind is not the next one's
 	}

@@ -162,7 +162,7 @@ func (w *watch) look(ctx context.Context) error {
 			w.told[r.ID] = i
 		}
 	}
-	seen, err := instance.ObserveAll(ctx, w.Blueprint(), w.env, view, silent, inventory.Zones)
+	seen, err := instance.ObserveAll(ctx, w.Blueprint(), w.env, view, silent, inventory.Want{Parts: []inventory.Part{inventory.Zones}})
 	if err != nil {
 		return err
 	}
@@ -181,6 +181,9 @@ func (w *watch) look(ctx context.Context) error {
 // answers, and what it answers is not its end.
 func tells(i instance.Instance) bool {
 	final := []record.State{record.Failed, record.Unknown, record.Absent, record.Stopped, strings.ToLower(propolis.StateDestroyed)}
+	if i.State == record.Stopping && i.Reason != "" {
+		return false // An operation takes it down: its Propolis may be gone already.
+	}
 	return i.Run != nil && i.Run.Ensured && !slices.Contains(final, i.State)
 }
 
