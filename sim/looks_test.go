@@ -12,8 +12,8 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// A command that only looks runs beside others, without a transaction: it must not
-// change a bit of the sled, whatever it is asked.
+// A command that only looks runs at the same time as others, without a transaction: it
+// must not change a bit of the sled, whatever it is asked.
 func TestWhatOnlyLooksChangesNothing(t *testing.T) {
 	s := newSledFor(t, Options{Seed: 1})
 	h := s.Host()

@@ -122,7 +122,7 @@ func (s *Sled) WatchNexus(ctx context.Context, tell func(NexusVM) error) error {
 	for first := true; ; first = false {
 		var news []NexusVM
 		err := s.world.Wait(ctx, func(tx *world.Tx) bool {
-			n := tx.State.Nexus // which nothing takes away
+			n := tx.State.Nexus // which nothing removes
 			if first {
 				news = known(n)
 			}

@@ -110,7 +110,7 @@ func (c *call) createNetwork() (a answer, err error) {
 			}
 		}
 		if !hasTag(n, net.Tag) || net.Owner != "" && net.VNet == 0 {
-			return invalid(wrong("nic_tag", "nic tag or vlan does not exist")) // Guess: a vlan is told from a tag.
+			return invalid(wrong("nic_tag", "nic tag or vlan does not exist")) // Guess: NAPI tells a vlan from a tag.
 		}
 		n.Networks = append(n.Networks, net)
 		a = c.tagged(net.Etag, printNetwork(net))

@@ -145,7 +145,7 @@ func TestTheHundredAndFirstCloneFails(t *testing.T) {
 			}
 		}
 	})
-	// What is tried in vain is told of, on standard error.
+	// The hook prints each failed attempt on standard error.
 	r := s.run("zoneadm -z z1 clone base", "")
 	refusals, left := strings.Count(r.Stderr, "cannot create snapshot"), s.datasets("rpool/zones/base")
 	if r.Exit != 0 || refusals != 99 || strings.Count(left, "@z1_snap99") != 3 {

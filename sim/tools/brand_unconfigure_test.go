@@ -86,7 +86,7 @@ func TestAZoneThatStaysMounted(t *testing.T) {
 		s.change(func(tx *world.Tx) {
 			tx.Arm(world.Fault{Name: world.FaultSlowClone, Match: "z2 clone", Delay: time.Hour})
 		})
-		s.beside("zoneadm -z z2 clone base")
+		s.meanwhile("zoneadm -z z2 clone base")
 		time.Sleep(time.Minute)
 		s.state("z2", world.ZoneMounted)
 		time.Sleep(time.Hour)
@@ -94,7 +94,7 @@ func TestAZoneThatStaysMounted(t *testing.T) {
 	})
 }
 
-// system-unconfigure: what tells where the clone comes from is gone.
+// system-unconfigure removes the files that say where the clone comes from.
 func TestACloneIsUnconfigured(t *testing.T) {
 	s := newZoneSled(t, boot.Options{}).base("sparse")
 	for _, name := range []string{"z1", "z2"} {

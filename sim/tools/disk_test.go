@@ -235,7 +235,7 @@ $ zpool import tank
 = 1`)
 }
 
-// What zpool(8) and zfs(8) say of a pool whose disk is gone: status_callback in
+// What zpool(8) and zfs(8) print about a pool whose disk is gone: status_callback in
 // zpool_main.c, POOL_CHECK_SUSPENDED in zfs_ioctl.c, zfs_iter_root in
 // libzfs_iter.c, which passes over what cannot be opened.
 func TestASuspendedPool(t *testing.T) {
@@ -347,8 +347,8 @@ $ zpool export oxp`)
 = 1`)
 }
 
-// The system that a RAM disk boots has another host id each time, so that pools
-// that were not exported seem to be another's (do_import in zpool_main.c).
+// The system that a RAM disk boots has another host id each time, so that pools that
+// were not exported seem to belong to another system (do_import in zpool_main.c).
 func TestARAMDiskImportsItsPoolsByForce(t *testing.T) {
 	tx := diskTx(t, boot.Options{Mode: world.Helios})
 	pool := tx.State.Disks[1].Pool

@@ -32,7 +32,7 @@ func TestAListingOfPropertiesHoldsLinks(t *testing.T) {
 				s.change(func(tx *world.Tx) {
 					tx.Arm(world.Fault{Name: world.FaultSlowLink, Match: "show-linkprop v0", Delay: time.Second})
 				})
-				s.beside(c.look)
+				s.meanwhile(c.look)
 				synctest.Wait()
 				if diff := cmp.Diff(c.want, s.run(c.do, "")); diff != "" {
 					t.Errorf("meanwhile (-want +got):\n%s", diff)
@@ -56,7 +56,7 @@ func TestALinkThatIsLookedAtComesHome(t *testing.T) {
 		s.change(func(tx *world.Tx) {
 			tx.Arm(world.Fault{Name: world.FaultSlowLink, Match: "show-linkprop v0", Delay: time.Second})
 		})
-		s.beside("dladm show-linkprop")
+		s.meanwhile("dladm show-linkprop")
 		synctest.Wait()
 		s.must("zoneadm -z z1 halt")
 		time.Sleep(2 * time.Second)
@@ -64,8 +64,8 @@ func TestALinkThatIsLookedAtComesHome(t *testing.T) {
 	})
 }
 
-// next to begins a command line that goes on meanwhile.
-func (s *zoneSled) beside(line string) {
+// meanwhile starts a command line and does not wait for its end.
+func (s *zoneSled) meanwhile(line string) {
 	words := shellWords(line)
 	go func() {
 		if _, err := s.d.Exec(s.t.Context(), cli.Call{Tool: words[0], Args: words[1:]}); err != nil {

@@ -192,8 +192,8 @@ func TestDladmInsideAZone(t *testing.T) {
 	n.fails("z1", "dladm create-etherstub -t s0", "", "dladm: etherstub creation failed: permission denied\n")
 }
 
-// illumos 10001: in the gate the name of a link on loan is free; then the zone
-// cannot give its link back. OmniOS refuses the second one.
+// illumos 10001: in the gate the name of a link that a zone has is free; then the
+// zone cannot give its link back. OmniOS refuses the second one.
 func TestDladmDuplicateNames(t *testing.T) {
 	for mode, hazard := range map[world.Mode]bool{world.Helios: true, world.SmartOS: true, world.OmniOS: false} {
 		n := newNetwork(t, mode)

@@ -42,9 +42,9 @@ func faulted(tx *world.Tx, f *world.Fault, tool cli.Tool, c cli.Call) cli.Reply 
 	return tool(tx, c)
 }
 
-// killedSaving is a zonecfg that SIGKILL ends between a zone's file and the index:
-// of a zone that it makes the file is there already, of one that it deletes there
-// still (zonecfg_save, zonecfg_destroy in usr/src/lib/libzonecfg/common/libzonecfg.c).
+// killedSaving is a zonecfg that SIGKILL ends between a zone's file and the index: the
+// file of a zone that it makes exists by then, that of one that it deletes still does
+// (zonecfg_save, zonecfg_destroy in usr/src/lib/libzonecfg/common/libzonecfg.c).
 func killedSaving(tx *world.Tx, tool cli.Tool, c cli.Call) cli.Reply {
 	before := slices.Clone(tx.State.Zones)
 	reply := tool(tx, c)

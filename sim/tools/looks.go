@@ -6,7 +6,7 @@ import (
 	"github.com/sledctl/sledctl/sim/tools/cli"
 )
 
-// looks says whether a command changes nothing of the sled, whatever comes of it. Others may.
+// looks says whether a command changes nothing of the sled, whether it succeeds or fails. Others may.
 func looks(c cli.Call) bool {
 	verb := verbOf(c.Args)
 	switch c.Tool {

@@ -48,8 +48,8 @@ func Lookup(name string) (cli.Tool, bool) {
 	return cli.Refusing(tool), true
 }
 
-// find is Lookup, and the programs that are no part of the operating system:
-// whoever runs them has found their file.
+// find is Lookup, and the programs that are no part of the operating system: a
+// caller that runs one has found its file.
 func find(name string) (cli.Tool, bool) {
 	if name == shell.PropolisProgram {
 		return shell.PropolisServer, true

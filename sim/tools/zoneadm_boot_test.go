@@ -166,7 +166,7 @@ $ zoneadm -z z1 boot
 `)
 }
 
-// The daemon goes on by itself: whoever called it may be gone.
+// The daemon continues although its caller may be gone.
 func TestABootOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sparseSled(t, "helios")
@@ -328,7 +328,7 @@ $ zoneadm -z z1 unmount
 }
 
 // svc-zones calls sysboot for the zones that it does not boot: the root of
-// ipkg and sparse zones is mounted, for it is not by itself.
+// ipkg and sparse zones is mounted, because nothing else mounts it.
 func TestSysboot(t *testing.T) {
 	s := sparseSled(t, "")
 	s.must("zoneadm -z z1 boot")

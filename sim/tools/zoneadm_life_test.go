@@ -118,7 +118,7 @@ func TestTwoInstallsOfOneZone(t *testing.T) {
 	})
 }
 
-// toTheEnd goes on with a command that has its lock, without its latencies.
+// toTheEnd continues a command that has its lock, without its latencies.
 func toTheEnd(tx *world.Tx, r cli.Reply) cli.Reply {
 	for r.Next != nil {
 		next := r.Next

@@ -196,8 +196,8 @@ func TestZoneadmListLinesOfTheGate(t *testing.T) {
 `)
 }
 
-// zone_print_list: a zone that goes away meanwhile is told of, and the exit code
-// says nothing.
+// zone_print_list: zoneadm reports a zone that vanishes meanwhile, and exits as if it
+// had not.
 func TestZoneadmListRaces(t *testing.T) {
 	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")

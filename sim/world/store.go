@@ -170,8 +170,8 @@ func decode(data []byte) (*State, error) {
 	return nil, err
 }
 
-// replace writes a file by rename, for whoever holds the sled's lock: what one leaves
-// that is killed meanwhile, the next overwrites. It is not flushed: a simulated sled
+// replace writes a file by rename, for the holder of the sled's lock: what a killed
+// holder leaves, the next overwrites. It is not flushed: a simulated sled
 // need not outlive a power cut of the machine that it lives on.
 func replace(name string, data []byte) error {
 	temp := name + ".new"

@@ -103,8 +103,8 @@ func (t *table[R]) printParsable(row R) {
 	t.out.WriteString(strings.Join(values, ":") + "\n")
 }
 
-// line prints one line of columns. A value that is too wide pushes the next
-// ones to the right, which give way as far as their own width allows.
+// line prints one line of columns. A value that is too wide pushes the next ones
+// to the right; each of them becomes narrower, as far as its own value allows.
 func (t *table[R]) line(values []string) {
 	overflow := 0
 	for i, c := range t.columns {

@@ -93,8 +93,8 @@ func Refusing(tool Tool) Tool {
 	return func(tx *world.Tx, c Call) Reply { return refusing(c, func() Reply { return tool(tx, c) }) }
 }
 
-// Simulated refuses the call unless this holds. The call itself tells what the
-// simulated command has not.
+// Simulated refuses the call unless this holds. The call itself names
+// what the simulated command lacks.
 func Simulated(holds bool) { world.Simulated(holds) }
 
 func refusing(c Call, do func() Reply) (r Reply) {

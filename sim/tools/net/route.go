@@ -88,7 +88,7 @@ func (r routeCall) prefix() netip.Prefix {
 }
 
 // errnoOf gives the numbers of illumos, which differ from those of other
-// systems (usr/src/uts/common/sys/errno.h), and their words.
+// systems (usr/src/uts/common/sys/errno.h), and the text of each.
 func errnoOf(err error) (text string, exit int) {
 	switch err {
 	case syscall.ESRCH:

@@ -21,6 +21,6 @@ func PropolisServer(tx *world.Tx, c cli.Call) cli.Reply {
 	gone := func(tx *world.Tx) bool {
 		return !slices.ContainsFunc(tx.State.Processes, func(q *world.Process) bool { return q.PID == p.PID })
 	}
-	// 143 is what a shell says of a command that SIGTERM ended.
+	// A shell exits with 143 if SIGTERM ended its command.
 	return cli.Reply{Stderr: stderr, Next: &cli.Next{Until: gone, Do: func(*world.Tx) cli.Reply { return cli.Reply{Exit: 143} }}}
 }

@@ -106,8 +106,8 @@ func (s *shell) cat(ctx context.Context, hc *interp.HandlerContext, c cli.Call) 
 	return result
 }
 
-// ctrun runs a command in a new process contract (ctrun(1)), of which nothing
-// is seen from outside.
+// ctrun runs a command in a new process contract (ctrun(1)), which cannot be seen
+// from outside.
 func (s *shell) ctrun(ctx context.Context, hc *interp.HandlerContext, c cli.Call) error {
 	options, operands := cli.Getopt(c.Args, "l:o:", nil)
 	if len(operands) == 0 || slices.ContainsFunc(options, func(o cli.Option) bool { return o.Bad != "" || o.Letter == 'l' && o.Value != "child" }) {

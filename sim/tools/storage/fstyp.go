@@ -11,8 +11,8 @@ import (
 // fstyp(8): usr/src/cmd/fstyp/fstyp.c and usr/src/lib/libfstyp, with the module
 // for ZFS, usr/src/cmd/fs.d/zfs/fstyp/fstyp.c; no other file system is known
 // here. A device that can be opened but not read is one without a label
-// (zpool_read_label in usr/src/lib/libzutil/common/zutil_import.c): fstyp says
-// of it what it says of a blank one.
+// (zpool_read_label in usr/src/lib/libzutil/common/zutil_import.c): fstyp prints
+// the same as for a blank one.
 
 // Exit codes of fstyp are the errors of libfstyp.h.
 const (

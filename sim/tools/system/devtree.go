@@ -15,8 +15,8 @@ import (
 // Sources of the properties: vendor-id and the like come from
 // usr/src/uts/intel/io/pci/pci_boot.c, physical-slot# from
 // usr/src/uts/common/io/hotplug/pcicfg, the inquiry properties from
-// usr/src/uts/common/io/blkdev/blkdev.c with what nvme.c tells of vendor,
-// product and serial number.
+// usr/src/uts/common/io/blkdev/blkdev.c with vendor, product and serial number from
+// nvme.c.
 
 func deviceTree(tx *world.Tx) *node {
 	root := &node{name: "i86pc", driver: "rootnex", instance: 0}

@@ -41,7 +41,7 @@ type node struct {
 // section is a list of properties with its title.
 type section struct {
 	title      string
-	dev        bool // it tells which minor a property is of: none
+	dev        bool // each property names its minor: none
 	properties []property
 }
 

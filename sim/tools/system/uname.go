@@ -7,8 +7,8 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// Uname is uname(1) with -v. What the kernel says of its build is the simulator's
-// own: real ones name the gate's commit, as "omnios-r151046-7b3f3d5b6d" or
+// Uname is uname(1) with -v. The build that the kernel names is the simulator's
+// own: real ones name the gate's commit, e.g. "omnios-r151046-7b3f3d5b6d" or
 // "helios-2.0.23000".
 func Uname(_ *world.Tx, c cli.Call) cli.Reply {
 	cli.Simulated(len(c.Args) == 1 && c.Args[0] == "-v")

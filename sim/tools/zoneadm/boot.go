@@ -19,8 +19,8 @@ func idle(zone, command string) func(*world.Tx) bool {
 	}
 }
 
-// daemon calls the zone's zoneadmd, waits until it is through, and tells what
-// it said. Failed is zoneadm's own last line if it failed; it may be empty.
+// daemon calls the zone's zoneadmd, waits until it is through, and prints what it
+// said. Failed is zoneadm's own last line if it failed; it may be empty.
 func (z *zoneadm) daemon(command, failed string, act func(m *zoneadmd)) cli.Reply {
 	return z.locked(func(z *zoneadm) cli.Reply {
 		return z.next(cli.Next{Until: idle(z.name, command)}, func(z *zoneadm) cli.Reply {

@@ -25,7 +25,7 @@ const (
 	hookFatal       = 255
 )
 
-// The commands and states that state-change hooks are told of
+// The commands and states that zoneadmd passes to state-change hooks
 // (omniosorg/pkg5 src/brand/shared/vars.ksh).
 const (
 	stateCommandReady = 0

@@ -106,8 +106,8 @@ func finishClone(h *hook, args []string) int {
 	return hookOK
 }
 
-// eventUnconfigure is the end of a clone hook's work in the zone. Its name tells which
-// kernel zone.
+// eventUnconfigure is the end of a clone hook's work in the zone. The Name of the event
+// is the id of the kernel zone.
 const eventUnconfigure = "zone-unconfigure"
 
 func mountedID(z *world.Zone) string { return strconv.Itoa(z.Kernel.ID) }

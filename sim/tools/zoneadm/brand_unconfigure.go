@@ -83,7 +83,7 @@ func (h *hook) unconfigureNetwork() {
 func (h *hook) names(dir, prefix string) []string {
 	var found []string
 	dir = path.Join(h.root(), dir)
-	entries, _ := h.tx.Files.ReadDir(dir) // what is not there has none
+	entries, _ := h.tx.Files.ReadDir(dir) // a missing directory has none
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name, prefix) {
 			found = append(found, path.Join(dir, e.Name))

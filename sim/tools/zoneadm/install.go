@@ -28,8 +28,8 @@ func (z *zoneadm) install(args []string) cli.Reply {
 	})
 }
 
-// hooked runs a hook: its beginning, the time that it takes, and its end. Then
-// the command goes on with the hook's exit code.
+// hooked runs a hook: its beginning, the time that it takes, and its end. Then the
+// command continues, and gets the hook's exit code.
 func (z *zoneadm) hooked(
 	takes time.Duration, begin, end func(*hook, []string) int, args []string, then func(z *zoneadm, code int) cli.Reply,
 ) cli.Reply {
@@ -140,7 +140,7 @@ func (z *zoneadm) cleanZonepath() {
 	extra := false
 	for _, e := range entries {
 		if extra = extra || !slices.Contains(known, e.Name); slices.Contains(known, e.Name) {
-			_ = removeBelow(z.tx, path.Join(zonepath, e.Name)) // what stays is told of
+			_ = removeBelow(z.tx, path.Join(zonepath, e.Name)) // the caller lists what could not be removed
 		}
 	}
 	if d := zfs.MountedAt(z.tx, zonepath); d == nil {

@@ -137,7 +137,7 @@ func (z *zoneadm) then(do func(z *zoneadm) cli.Reply) func(*world.Tx) cli.Reply 
 	}
 }
 
-// next goes on with the command as n says, but for what it does.
+// next continues the command as n says, but with another thing to do.
 func (z *zoneadm) next(n cli.Next, do func(z *zoneadm) cli.Reply) cli.Reply {
 	so := z.reply(0)
 	n.Do = z.then(do)
@@ -145,7 +145,7 @@ func (z *zoneadm) next(n cli.Next, do func(z *zoneadm) cli.Reply) cli.Reply {
 	return so
 }
 
-// locked goes on with the zone's lock, which is held until the command ends.
+// locked takes the zone's lock, holds it until the command ends, and continues.
 // The state was looked at before: another command may have changed it while
 // this one waited (usr/src/cmd/zoneadm/zoneadm.c, install_func).
 func (z *zoneadm) locked(do func(z *zoneadm) cli.Reply) cli.Reply {

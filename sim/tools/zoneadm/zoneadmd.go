@@ -16,8 +16,7 @@ import (
 
 // This file is the daemon that zoneadm(8) calls to change the state of a kernel
 // zone: usr/src/cmd/zoneadmd/zoneadmd.c and vplat.c. It does one thing at a time.
-// What takes time is scheduled, so that it happens although whoever called was
-// killed.
+// What takes time is scheduled, so that it happens although the caller was killed.
 
 // zoneadmd is the daemon of one zone in one transaction.
 type zoneadmd struct {
@@ -43,7 +42,7 @@ func startDaemon(tx *world.Tx, z *world.Zone, command string) *zoneadmd {
 	return theDaemon(tx, z)
 }
 
-// theDaemon goes on with the command that it is about.
+// theDaemon is the daemon of a zone whose command runs.
 func theDaemon(tx *world.Tx, z *world.Zone) *zoneadmd {
 	name := z.Config.Brand
 	if z.Kernel != nil {
@@ -131,9 +130,9 @@ func (m *zoneadmd) bringUp() bool {
 	return false
 }
 
-// makeReady is vplat_create and vplat_bringup with the hooks around them. What
-// fails after the kernel has the zone takes it down again without a word, but
-// for the last hook.
+// makeReady is vplat_create and vplat_bringup with the hooks around them. A
+// failure after the kernel has the zone takes it down again, and only the last hook
+// may print something.
 func (m *zoneadmd) makeReady() bool {
 	k := m.begin()
 	if k == nil {
@@ -184,7 +183,7 @@ func (m *zoneadmd) bootUp() bool {
 	fault := m.tx.TakeFault([]string{"zoneadm", "-z", m.zone.Name, "boot"}, world.FaultBoot)
 	switch {
 	case fault != nil:
-		// Guess: the words of zone_boot(2) in zone_bootup.
+		// Guess: what zone_bootup prints about zone_boot(2).
 		m.fail("%s", cmp.Or(fault.Text, "unable to boot zone"))
 	case err != nil || info.Mode&0o100 == 0:
 		m.fail("not simulated: a zone without %s", shown)
@@ -228,7 +227,7 @@ func (m *zoneadmd) startDown(why string) {
 	m.later(world.StepHalt, eventHalt, why)
 }
 
-// down is the end of taking the zone down (vplat_teardown). What goes wrong
+// down is the end of taking the zone down (vplat_teardown). A failure
 // stops it there: the zone stays down, and halt may be tried again.
 func (m *zoneadmd) down(why string) {
 	k := m.zone.Kernel
@@ -260,7 +259,7 @@ func (m *zoneadmd) down(why string) {
 	}
 }
 
-// dismantle takes away what bringUp has made, and the kernel zone.
+// dismantle removes what bringUp made, and the kernel zone.
 func (m *zoneadmd) dismantle() {
 	network.ReturnLinks(m.tx, m.zone.Name)
 	network.ClearStack(m.tx, m.zone.Name)

@@ -74,7 +74,7 @@ func (m *zoneadmd) configureNetwork(k *world.Kernel) bool {
 
 func (m *zoneadmd) addLink(name string) bool {
 	if network.FindLink(m.tx, name) == nil {
-		return false // dladm_name2info: nothing is said of its own
+		return false // dladm_name2info: zoneadmd prints nothing about it
 	}
 	if network.LinkPlumbed(m.tx, world.GlobalZone, name) {
 		return m.fail("WARNING: skipping network interface '%s' which is used in the global zone", name)

@@ -69,7 +69,7 @@ func (s *cfgSession) feed(text string) {
 		st := parseStatement(lex)
 		s.line = st.line
 		switch {
-		case st.last && st.bad != nil && st.bad.Kind != cfgEnd: // what does not fit is told where it stands
+		case st.last && st.bad != nil && st.bad.Kind != cfgEnd: // a word that does not fit is reported at its place
 			s.syntaxError(st)
 			return
 		case st.last:

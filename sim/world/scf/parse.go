@@ -11,7 +11,7 @@ import (
 // DTDPath is the only document type that svccfg(8) takes for a service bundle.
 const DTDPath = "/usr/share/lib/xml/dtd/service_bundle.dtd.1"
 
-// DocumentError is a document that svccfg(8) does not take, in its words.
+// DocumentError is a document that svccfg(8) refuses, with the text that it prints.
 type DocumentError struct{ Text string }
 
 func (e *DocumentError) Error() string { return e.Text }
@@ -23,7 +23,7 @@ type UnsimulatedError struct{ What string }
 func (e *UnsimulatedError) Error() string { return "not simulated: " + e.What }
 
 // Parse reads a document for an import (op "manifest") or an apply (op "profile"):
-// the services with what it says of them (lxml_get_bundle_file in
+// the services and their properties in it (lxml_get_bundle_file in
 // usr/src/cmd/svc/svccfg/svccfg_xml.c).
 func Parse(data []byte, op string) ([]*Service, error) {
 	root, dtd, err := readDocument(data)

@@ -37,8 +37,8 @@ func joinRefusals(a, b error) error {
 }
 
 // checkName says whether a name is one for a dataset of one of the types. Modifying
-// is set where the name is to be made. What zfs says of one that is not is not
-// simulated.
+// is set where the name is to be made. What zfs prints about another name
+// is not simulated.
 func checkName(name string, types DatasetTypes, modifying bool) error {
 	isSnapshot := strings.Contains(name, "@")
 	if len(name) >= maxDatasetName || types&TypeSnapshot == 0 && isSnapshot || types == TypeSnapshot && !isSnapshot ||
