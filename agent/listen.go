@@ -64,11 +64,11 @@ func (*ExposedError) Kind() fault.Kind { return fault.Refused }
 // Hint says how to go about it. Beyond the machine, a token could be read on its
 // way.
 func (e *ExposedError) Hint() string {
-	known := "--tls-cert, --tls-key and --tls-client-ca let in clients that have a certificate"
+	known := "to let in clients that have a certificate, add --tls-cert, --tls-key and --tls-client-ca"
 	if e.Address.loopback() {
-		known = "--token-file lets in clients that know a token; " + known
+		known = "to let in clients that know a token, add --token-file; " + known
 	}
-	return known + "; --insecure-listen lets in everybody"
+	return known + "; to let in everybody, add --insecure-listen"
 }
 
 // TLS is what clients are told apart by. The zero TLS tells nobody apart.

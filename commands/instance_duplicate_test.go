@@ -66,7 +66,7 @@ func TestEveryAddressIsAnotherHosts(t *testing.T) {
 	neighbour(s, all...)
 	before := s.Comparable()
 	a := s.Try("instance ensure web1")
-	if a.Exit != 1 || strings.Count(a.Errs, "another host already uses") != 8 || !strings.Contains(a.Errs, "another host has this address") {
+	if a.Exit != 1 || strings.Count(a.Errs, "another host already uses") != 8 || !strings.Contains(a.Errs, "to ask for an address that no other host has") {
 		t.Errorf("exit %d: %s", a.Exit, a.Errs)
 	}
 	s.Same(before, "after nothing could be made")

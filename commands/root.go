@@ -107,7 +107,7 @@ func helpCommand(env *cli.Env, root *cobra.Command) *cobra.Command {
 			case len(rest) > 0 && cmd.HasAvailableSubCommands():
 				return cmd.RunE(cmd, rest)
 			case len(rest) > 0:
-				return &cli.UsageError{Text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), rest[0]), Advice: cmd.CommandPath() + " --help"}
+				return &cli.UsageError{Text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), rest[0]), Advice: "to see its usage, run: " + cmd.CommandPath() + " --help"}
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
@@ -123,7 +123,7 @@ func strict(cmd *cobra.Command) {
 			if args(cmd, given) == nil {
 				return nil
 			}
-			return &cli.UsageError{Text: cmd.CommandPath() + ": " + wrongNumber(cmd.Use, given), Advice: "usage: " + cmd.UseLine()}
+			return &cli.UsageError{Text: cmd.CommandPath() + ": " + wrongNumber(cmd.Use, given), Advice: "give: " + cmd.UseLine()}
 		}
 	}
 	for _, c := range cmd.Commands() {
@@ -159,7 +159,7 @@ func wrongNumber(use string, given []string) string {
 // flagError names the flag that is wrong and what would be right, instead of
 // pflag's words.
 func flagError(cmd *cobra.Command, err error) error {
-	e := &cli.UsageError{Text: err.Error(), Advice: cmd.CommandPath() + " --help lists the flags"}
+	e := &cli.UsageError{Text: err.Error(), Advice: "to see the flags, run: " + cmd.CommandPath() + " --help"}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		e.Text = "unknown flag --" + unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {

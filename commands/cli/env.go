@@ -186,7 +186,7 @@ func openStandIn(e *Env, dir string) error {
 	}
 	sled, err := sim.Open(dir)
 	if err != nil {
-		return &failure.RefusedError{Err: err, Advice: sim.DirVariable + " names the sled of a sledctl sim shell"}
+		return &failure.RefusedError{Err: err, Advice: "run it in a sledctl sim shell, which sets " + sim.DirVariable}
 	}
 	e.Sled = sled
 	return nil

@@ -45,11 +45,11 @@ func Group(use, short, long string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if cmd.HasParent() {
-					return &UsageError{Text: cmd.CommandPath() + " needs a subcommand: " + strings.Join(Subcommands(cmd), ", "), Advice: cmd.CommandPath() + " --help"}
+					return &UsageError{Text: cmd.CommandPath() + " needs a subcommand: " + strings.Join(Subcommands(cmd), ", "), Advice: "to see them, run: " + cmd.CommandPath() + " --help"}
 				}
 				return cmd.Help()
 			}
-			e := &UsageError{Text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), args[0]), Advice: cmd.CommandPath() + " --help lists them"}
+			e := &UsageError{Text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), args[0]), Advice: "to see them, run: " + cmd.CommandPath() + " --help"}
 			if near := terminal.Nearest(args[0], Subcommands(cmd)); near != "" {
 				e.Advice = "did you mean: " + cmd.CommandPath() + " " + near
 			}

@@ -221,8 +221,8 @@ func (e *Env) createLedger(ctx context.Context) error {
 		}
 		return &failure.RefusedError{
 			Err: errors.New("there is no place for the ledger: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
-			Advice: "run sledctl bootstrap --format-blank, which makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + naming.ConfigFile +
-				" to a directory that outlives a reboot",
+			Advice: "set paths.ledger in " + naming.ConfigFile + " to a directory that outlives a reboot, on a sled without M.2s; " +
+				"to make pools on blank disks, run: sledctl bootstrap --format-blank",
 		}
 	}
 	e.book.forget()
@@ -236,12 +236,12 @@ func (e *Env) createLedger(ctx context.Context) error {
 	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.NewLedger && len(absent.Places) == 0 {
 		return &failure.RefusedError{
 			Err: errors.New("no ledger is begun: no M.2 has a pool that answers"),
-			Advice: "run sledctl bootstrap --new-ledger --format-blank, which makes pools on blank M.2s; one that was exchanged while the sled ran takes a reboot of it first: " +
-				"its old pool waits for the old disk",
+			Advice: "reboot the sled if an M.2 was replaced while it ran, since the old pool waits for the old disk; " +
+				"to make pools on blank M.2s, run: sledctl bootstrap --new-ledger --format-blank",
 		}
 	}
 	if errors.Is(err, ledger.ErrNotMounted) && !errors.Is(err, ledger.ErrExists) {
-		return &failure.RefusedError{Err: err, Advice: "bring the disk back; if it is gone for good: sledctl bootstrap --new-ledger"}
+		return &failure.RefusedError{Err: err, Advice: "bring the disk back; if it is gone for good, run: sledctl bootstrap --new-ledger"}
 	}
 	return err
 }

@@ -137,7 +137,9 @@ func (*unprintedError) Kind() fault.Kind { return fault.Partial }
 func (e *unprintedError) Unwrap() error  { return e.err }
 
 // Hint says that nothing is to be repaired.
-func (e *unprintedError) Hint() string { return "the change stands: run it again to print the result" }
+func (e *unprintedError) Hint() string {
+	return "run the same command again to print the result: the change is made"
+}
 
 // unprinted tells an output that failed from a command that failed. A command
 // that only looks ends as if the pipe that nobody reads had killed it.

@@ -85,7 +85,7 @@ func ErrorOf(name string, err error) error {
 	if near := terminal.Nearest(cli.LastKey(d.Key), d.Known); near != "" {
 		e.Advice = "did you mean: " + near
 	} else if len(d.Known) > 0 {
-		e.Advice = "known here: " + cli.OrWords(d.Known)
+		e.Advice = "use one of the known keys: " + cli.OrWords(d.Known)
 	}
 	return e
 }

@@ -49,7 +49,7 @@ func runWait(ctx context.Context, e *cli.Env, far remote, goal string, refs []st
 	case goal == "":
 		return &cli.UsageError{Text: "--for is missing: which state?", Advice: "give --for " + cli.OrWords(watch.Goals())}
 	case !slices.Contains(watch.Goals(), goal):
-		hint := "one of " + cli.OrWords(watch.Goals())
+		hint := "give --for " + cli.OrWords(watch.Goals())
 		if near := terminal.Nearest(goal, watch.Goals()); near != "" {
 			hint = "did you mean: --for " + near
 		}

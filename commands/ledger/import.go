@@ -141,6 +141,6 @@ func (x shownExport) suits(view ledger.View, foreign bool) error {
 	}
 	return &failure.RefusedError{
 		Err:    fmt.Errorf("the file is of ledger %s; this sled's is %s, and was not begun in place of that", x.Ledger, view.Ledger()),
-		Advice: "on the sled that it is of, it is taken; --foreign takes it here",
+		Advice: "import it on the sled that it is of; or, to take it here, add --foreign",
 	}
 }

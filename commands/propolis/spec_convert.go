@@ -63,7 +63,7 @@ func runSpecConvert(e *cli.Env, file string, o specConvertOptions) error {
 	}
 	err = printSpec(e.Streams, d.Spec, o.version)
 	if lacking, ok := errors.AsType[*spec.VersionError](err); ok {
-		return &failure.RefusedError{Err: fmt.Errorf("%s: %w", file, err), Advice: fmt.Sprintf("--api-version %d writes it", max(o.version, lacking.Needs()))}
+		return &failure.RefusedError{Err: fmt.Errorf("%s: %w", file, err), Advice: fmt.Sprintf("to write it, add --api-version %d", max(o.version, lacking.Needs()))}
 	}
 	return err
 }

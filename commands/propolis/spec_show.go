@@ -124,7 +124,7 @@ func (*notSentError) Kind() fault.Kind { return fault.NotFound }
 
 // Hint says how else its machine can be seen.
 func (e *notSentError) Hint() string {
-	return "sledctl propolis spec show " + e.name + " --running asks Propolis for its machine"
+	return "to ask Propolis for the VM that it runs, run: sledctl propolis spec show " + e.name + " --running"
 }
 
 // runningSpec is what the instance's Propolis has.

@@ -106,7 +106,7 @@ func unknownDisk(tx *world.Tx, name string) error {
 	for _, d := range tx.State.Disks {
 		known = append(known, d.Name)
 	}
-	e := &cli.UsageError{Text: fmt.Sprintf("there is no disk %q", name), Advice: "for their names, run: sledctl sim disk list"}
+	e := &cli.UsageError{Text: fmt.Sprintf("there is no disk %q", name), Advice: "to see their names, run: sledctl sim disk list"}
 	if near := terminal.Nearest(name, known); near != "" {
 		e.Advice = "did you mean: " + near
 	}
@@ -132,7 +132,7 @@ number and nothing on it. With --stale the disk returns with the content of its 
 	}, func(tx *world.Tx, disk string) error {
 		switch {
 		case blank && stale:
-			return &cli.UsageError{Text: "--blank and --stale exclude each other", Advice: "for the flags, run: sledctl sim disk insert --help"}
+			return &cli.UsageError{Text: "--blank and --stale exclude each other", Advice: "to see the flags, run: sledctl sim disk insert --help"}
 		case blank:
 			return zfs.ReplaceDisk(tx, disk)
 		case stale:

@@ -56,7 +56,7 @@ func runFaultAdd(ctx context.Context, e *cli.Env, f world.Fault) error {
 		found = found || name == f.Name
 	}
 	if !found {
-		hint := "one of " + cli.OrWords(known)
+		hint := "give one of " + cli.OrWords(known)
 		if near := terminal.Nearest(f.Name, known); near != "" {
 			hint = "did you mean: " + near
 		}
@@ -66,7 +66,7 @@ func runFaultAdd(ctx context.Context, e *cli.Env, f world.Fault) error {
 		return &cli.UsageError{Text: "--delay is missing: how much longer it takes", Advice: "give --delay 10s"}
 	}
 	if f.Match == "" {
-		return &cli.UsageError{Text: "--match is missing", Advice: `--match "zoneadm clone"`}
+		return &cli.UsageError{Text: "--match is missing", Advice: `give --match "zoneadm clone"`}
 	}
 	sled, _, err := simulatedSled(e)
 	if err != nil {

@@ -86,7 +86,7 @@ func runNexusInit(ctx context.Context, e *cli.Env, o sim.NexusOptions) error {
 	if o.Address == "" {
 		at, err := url.Parse(c.Nexus.URL)
 		if err != nil || at.Host == "" {
-			return &cli.UsageError{Text: "where it answers is not told", Advice: "give --address HOST:PORT, or set nexus.url in " + naming.ConfigFile}
+			return &cli.UsageError{Text: "no address for the simulated control plane", Advice: "give --address HOST:PORT, or set nexus.url in " + naming.ConfigFile}
 		}
 		o.Address = at.Host
 	}

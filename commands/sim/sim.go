@@ -42,7 +42,7 @@ func simulatedSled(e *cli.Env) (*sim.Sled, string, error) {
 	}
 	sled, err := sim.Open(dir)
 	if err != nil {
-		return nil, "", &failure.RefusedError{Err: err, Advice: sim.DirVariable + " names the sled of a sledctl sim shell"}
+		return nil, "", &failure.RefusedError{Err: err, Advice: "run it in a sledctl sim shell, which sets " + sim.DirVariable}
 	}
 	e.Sled = sled
 	return sled, dir, nil

@@ -121,7 +121,7 @@ func takenBundles(ctx context.Context, e *cli.Env) ([]bundle.Bundle, error) {
 // noPlace says what helps where there is no place for bundles.
 func noPlace(err error) error {
 	if _, ok := errors.AsType[*bundle.NowhereError](err); ok {
-		return &failure.RefusedError{Err: err, Advice: "run sledctl bootstrap, which mounts the debug datasets, or set bundle.directory to another directory"}
+		return &failure.RefusedError{Err: err, Advice: "set bundle.directory to another directory; or, to mount the debug datasets, run: sledctl bootstrap"}
 	}
 	return err
 }

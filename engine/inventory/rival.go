@@ -53,8 +53,8 @@ func (e *RivalError) Error() string {
 
 func (*RivalError) Kind() fault.Kind { return fault.Refused }
 
-// Hint says how to make room.
-func (e *RivalError) Hint() string { return "svcadm disable " + e.Service }
+// Hint says how to disable it.
+func (e *RivalError) Hint() string { return "to disable it, run: svcadm disable " + e.Service }
 
 // lookRival fails if another owner is there and not disabled, and what it owns
 // is what we would use.

@@ -95,7 +95,7 @@ func TestAKilledCreationIsFinished(t *testing.T) {
 						if _, uerr := s.open(t).Update(t.Context(), always(fact("a", "1"))); errors.Is(uerr, ErrMissing) {
 							unfinished++
 							explains(t, uerr, ErrMissing, "never finished")
-							if hint(uerr) != "the ledger was never completed: `sledctl bootstrap` does it" {
+							if hint(uerr) != "to complete the ledger, run: sledctl bootstrap" {
 								t.Errorf("hint %q", hint(uerr))
 							}
 						}

@@ -80,10 +80,10 @@ func (e *AbsentError) Hint() string {
 	}
 	for _, at := range e.Places {
 		if !errors.Is(at.Err, errNoFile) && !errors.Is(at.Err, errUnfinished) {
-			return "bring the disks back that hold it; nothing that cannot be read is ever taken for empty"
+			return "bring the disks back that hold it: sledctl never takes a file for empty that it cannot read"
 		}
 	}
-	return "`sledctl bootstrap` prepares a new sled; on a prepared one, bring the disks back that hold its ledger"
+	return "bring the disks back that hold the ledger; to prepare a new sled, run: sledctl bootstrap"
 }
 
 // MissingError is ErrMissing.
@@ -115,16 +115,16 @@ func (e *MissingError) Unwrap() []error {
 func (e *MissingError) Hint() string {
 	for _, at := range e.Others {
 		if errors.Is(at.Err, errUnfinished) {
-			return "the ledger was never completed: `sledctl bootstrap` does it"
+			return "to complete the ledger, run: sledctl bootstrap"
 		}
 	}
 	if len(e.Present) == 0 {
-		return "bring a disk back that holds one of the missing copies; `sledctl bootstrap` mounts it"
+		return "bring a disk back that holds one of the missing copies; to mount it, run: sledctl bootstrap"
 	}
 	if slices.ContainsFunc(e.Missing, func(m Member) bool { return errors.Is(m.Err, ErrNotMounted) }) {
-		return "bring the disk back, `sledctl bootstrap` mounts it; or continue without it: --degraded"
+		return "bring the disk back; to mount it, run: sledctl bootstrap; to continue without it, add --degraded"
 	}
-	return "bring the disk back, or continue without it: --degraded; `sledctl ledger heal --degraded` adds a new disk"
+	return "bring the disk back; to continue without it, add --degraded; to add a new disk, run: sledctl ledger heal --degraded"
 }
 
 // String names the copy, where it is, or why it is not.
@@ -158,7 +158,7 @@ func (e *ForkedError) Unwrap() error { return ErrForked }
 
 // Hint says what would be right.
 func (e *ForkedError) Hint() string {
-	return "to compare the copies, run: sledctl ledger check; to keep one, run: sledctl ledger heal --keep COPY; it first prints the facts that only the others hold"
+	return "to compare the copies, run: sledctl ledger check; to keep one, after a list of what only the others hold, run: sledctl ledger heal --keep COPY"
 }
 
 // TwinsError is ErrTwins: two files say that they are the same copy.
@@ -179,7 +179,7 @@ func (e *TwinsError) Unwrap() error { return ErrTwins }
 
 // Hint says what would be right.
 func (e *TwinsError) Hint() string {
-	return "one of the files was copied by hand, or its disk was: `sledctl ledger heal --keep FILE` sets the other one aside"
+	return "to keep one of the files and set its duplicate aside, run: sledctl ledger heal --keep FILE"
 }
 
 // BrokenError is ErrBroken: a file that is there and cannot be believed.
@@ -206,7 +206,7 @@ func (e *BrokenError) Unwrap() error { return ErrBroken }
 
 // Hint says what would be right.
 func (e *BrokenError) Hint() string {
-	return "the file is left as it is; the other copies hold what it held"
+	return "keep the file as it is: the other copies hold the same facts; to compare them, run: sledctl ledger check"
 }
 
 // ExistsError is ErrExists: nothing is created where something is.
@@ -312,7 +312,7 @@ func (e *CheckFailedError) Hint() string {
 			return h.Hint()
 		}
 	}
-	return "`sledctl ledger heal` takes in what may be taken in"
+	return "to repair the copies that can be repaired, run: sledctl ledger heal"
 }
 
 // UnconfirmedError is ErrUnconfirmed: something is not in a view that may lack it.
@@ -333,7 +333,7 @@ func (e *UnconfirmedError) Unwrap() error { return ErrUnconfirmed }
 
 // Hint says what would be right.
 func (e *UnconfirmedError) Hint() string {
-	return "`sledctl ledger check` says which copy lacks what; bring it back"
+	return "bring the missing copy back; to see which it is, run: sledctl ledger check"
 }
 
 // cause is the error without the name of the file, which stands next to it.

@@ -29,9 +29,9 @@ func (e *SupersededError) Unwrap() error { return ErrSuperseded }
 // Hint says what would be right.
 func (e *SupersededError) Hint() string {
 	if len(e.Files) > 0 {
-		return "bring the disk back that holds the newer copy; if it is gone for good: `sledctl ledger heal --keep COPY`"
+		return "bring the disk back that holds the newer copy; if it is gone for good, run: sledctl ledger heal --keep COPY"
 	}
-	return "bring a disk back that holds a copy; if all are gone for good: `sledctl bootstrap --new-ledger --format-blank`, then `sledctl ledger import FILE` of an export, or `sledctl instance adopt --all`"
+	return "bring a disk back that holds a copy; if all are gone for good, run: sledctl bootstrap --new-ledger --format-blank; then, with an export, run: sledctl ledger import FILE; without one, run: sledctl instance adopt --all"
 }
 
 // RewoundError is ErrRewound: the copies end before a line that was acknowledged.
@@ -98,5 +98,5 @@ func (e *ContradictionError) Unwrap() error { return ErrContradicted }
 
 // Hint says what would be right.
 func (e *ContradictionError) Hint() string {
-	return "take the disk out that is not this sled's; if both are: zfs inherit sledctl:ledger on the pool that is wrong"
+	return "take the disk out that is not this sled's; if both are, run for the pool that is wrong: zfs inherit sledctl:ledger POOL"
 }

@@ -280,7 +280,7 @@ func (e *PartitionError) Unwrap() error { return e.Err }
 
 // Hint says who makes them.
 func (e *PartitionError) Hint() string {
-	return "give it the partitions of the other M.2, which prtvtoc shows, with format(8); sledctl partitions no disk"
+	return "give it the partitions of the other M.2 with format(8), since sledctl partitions no disk; to see those, run: prtvtoc DEVICE"
 }
 
 // partitioned fails with a *PartitionError if the pool's partition is missing.

@@ -151,7 +151,7 @@ func (*BarredError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what to do about it.
 func (e *BarredError) Hint() string {
-	return "remove the file once that is over; nics list and nics sync -n only look"
+	return "remove the file when the reason has ended; to see the records meanwhile, run: sledctl nics list"
 }
 
 // Unwrap says that it was refused.

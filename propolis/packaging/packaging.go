@@ -118,7 +118,7 @@ func (*MissingError) Kind() fault.Kind { return fault.Refused }
 // Hint says what would be right.
 func (e *MissingError) Hint() string {
 	if e.Wanted != Image && slices.Contains(e.Seen.Lofs, sparse) && slices.Contains(e.Seen.Image, omicron1) {
-		return "zones of the sparse brand need OmniOS, and zone images Helios"
+		return "use OmniOS for zones of the sparse brand, or Helios for zone images"
 	}
-	return "propolis.packaging, propolis.directory and propolis.images in the configuration say how Propolis comes into zones"
+	return "install what is missing, or set propolis.packaging, propolis.directory and propolis.images; then run: sledctl bootstrap"
 }

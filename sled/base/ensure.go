@@ -318,7 +318,7 @@ func (*UselessError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what would make bases of use.
 func (e *UselessError) Hint() string {
-	return "propolis.packaging = \"lofs\" in the configuration has zones cloned from bases, where the host has the sparse brand"
+	return "to clone zones from bases, on a host with the sparse brand, set propolis.packaging to \"lofs\""
 }
 
 func prepared(seen Look, pool string) error {

@@ -25,9 +25,16 @@ import (
 // the rest is here. Every exit code other than 0, 10 and 130 has a hint; that of a
 // wrong command line comes from the command line.
 func hintOf(err error, d Document) string {
+	if many, is := errors.AsType[*instance.PartialError](err); is && !isLost(err) {
+		return manyHint(many, d)
+	}
+	return cmp.Or(causeHint(err), exitHint(err, d))
+}
+
+// causeHint returns the hint of what failed; empty: it has none of its own.
+func causeHint(err error) string {
 	var hinted interface{ Hint() string }
 	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
-	many, isMany := errors.AsType[*instance.PartialError](err)
 	conflict, isConflicting := errors.AsType[*instance.ConflictError](err)
 	refused, isRefused := errors.AsType[*RefusedError](err)
 	switch {
@@ -37,9 +44,6 @@ func hintOf(err error, d Document) string {
 		return refused.Advice
 	case isAbsent && len(absent.Places) == 0 && absent.Tag == nil, errors.Is(err, instance.ErrNoPool), is[*instance.NoBaseError](err):
 		return PrepareHint
-	case isMany && many.One() != nil:
-		d.Exit = codeOf(many.One())
-		return hintOf(many.One(), d)
 	case errors.As(err, &hinted) && hinted.Hint() != "":
 		return hinted.Hint()
 	case is[*network.NoLinkError](err):
@@ -51,7 +55,7 @@ func hintOf(err error, d Document) string {
 	case isConflicting && conflict.Recreate:
 		return "to build it again, add --recreate; or ask for what exists"
 	}
-	return cmp.Or(typeHint(err), exitHint(err, d))
+	return typeHint(err)
 }
 
 // typeHint returns the hint for errors of packages that know no commands.
@@ -75,7 +79,7 @@ func typeHint(err error) string {
 		{is[*network.ConflictError], "remove what is in the way, then run: sledctl bootstrap"},
 		{is[*network.ExistsError], "choose another name; to list the VNICs, run: sledctl vnic list"},
 		{is[*network.MACError], "choose another MAC; to list those in use, run: sledctl vnic list"},
-		{is[*network.ForeignError], "sledctl does not change foreign VNICs; to see them all, run: dladm show-vnic"},
+		{is[*network.ForeignError], "choose a VNIC of sledctl, which changes no foreign ones; to see them all, run: dladm show-vnic"},
 		{is[*storage.ConflictError], "to see what differs and who can repair it, run: sledctl storage check"},
 		{is[*storage.UnknownError], "to list the disks, run: sledctl storage list"},
 		{is[*spec.VersionError], "to list every problem, run: sledctl propolis spec validate FILE"},
@@ -107,7 +111,7 @@ func exitHint(err error, d Document) string {
 	case d.Exit == ExitInterrupted && d.Changed:
 		return "to resume, run the same command again"
 	case errors.Is(err, ipadm.ErrDuplicate):
-		return "another host has this address: to ask for a different one, add --address"
+		return "to ask for an address that no other host has, add --address"
 	case d.Exit == ExitFailed && d.Changed:
 		return "fix the cause and run the same command again; to see what this run did, run: sledctl trace " + d.trace
 	}

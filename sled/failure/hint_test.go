@@ -70,3 +70,41 @@ func TestAHintNamesTheNextCommand(t *testing.T) {
 		}
 	}
 }
+
+// The hint of one instance names it; that of several does not name one of them only,
+// and nobody is sent to run a command again for a name that does not exist.
+func TestAHintForSeveralInstances(t *testing.T) {
+	protected := func(name string) instance.Failure {
+		return instance.Failure{Name: name, Err: &instance.ProtectedError{Name: name}}
+	}
+	absent := func(name string) instance.Failure {
+		return instance.Failure{Name: name, Err: &record.NotFoundError{Name: name}}
+	}
+	broken := func(name string) instance.Failure {
+		return instance.Failure{Name: name, Err: fmt.Errorf("zone of %s: no space", name)}
+	}
+	const (
+		unprotect = "to delete it all the same, add --yes; to remove the protection, run: sledctl instance ensure "
+		list      = "to list the instances, run: sledctl instance list"
+		reason    = "; for the reason, run: sledctl instance get NAME"
+	)
+	for name, c := range map[string]struct {
+		of       int
+		failures []instance.Failure
+		want     string
+	}{
+		"one is protected":              {3, []instance.Failure{protected("web1")}, unprotect + "web1 --no-protect"},
+		"some are protected":            {3, []instance.Failure{protected("web1"), protected("web2")}, unprotect + "NAME --no-protect"},
+		"all are protected":             {2, []instance.Failure{protected("web1"), protected("web2")}, unprotect + "NAME --no-protect"},
+		"one does not exist":            {2, []instance.Failure{absent("web8")}, list},
+		"some do not exist":             {3, []instance.Failure{absent("web8"), absent("web9")}, list},
+		"none exists":                   {2, []instance.Failure{absent("web8"), absent("web9")}, list},
+		"one fails, one does not exist": {3, []instance.Failure{broken("web1"), absent("web9")}, "to retry those that exist, run the command again without the other names" + reason},
+		"one fails":                     {3, []instance.Failure{broken("web1")}, "to retry these, run the command again" + reason},
+		"one fails, one is protected":   {2, []instance.Failure{broken("web1"), protected("web2")}, "to retry these, run the command again" + reason},
+	} {
+		if got := Of(&instance.PartialError{Of: c.of, Failures: c.failures}, time.Now()).Hint; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -155,7 +155,9 @@ func (e *BootromError) Error() string {
 func (*BootromError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says where it is set.
-func (e *BootromError) Hint() string { return "propolis.bootrom says which file it is" }
+func (e *BootromError) Hint() string {
+	return "set propolis.bootrom to another file, then run the same command again"
+}
 
 // nextRecord is the record as it must be, its run not yet chosen.
 func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, known bool, id, name string, c EnsureRequest) (record.Record, error) {

@@ -34,9 +34,9 @@ func (*InsufficientMemoryError) Kind() fault.Kind { return fault.Refused }
 // Unwrap says that it is refused.
 func (e *InsufficientMemoryError) Unwrap() error { return host.ErrRefused }
 
-// Hint says what would make room.
+// Hint says how to get the memory.
 func (e *InsufficientMemoryError) Hint() string {
-	return "stop another instance, ask for less memory, or give the reservoir more: instance.reservoir, then sledctl bootstrap"
+	return "stop another instance, or ask for less memory; to enlarge the reservoir, set instance.reservoir and run: sledctl bootstrap"
 }
 
 // observeReservoir asks the reservoir, where one is configured.

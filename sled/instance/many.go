@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -49,17 +48,30 @@ func (e *PartialError) One() error {
 	return first.Err
 }
 
+// names reports whether the cause names its instance.
+func (f Failure) names() bool {
+	return regexp.MustCompile(`\b` + regexp.QuoteMeta(f.Name) + `\b`).MatchString(f.Err.Error())
+}
+
 // text is the cause without what tells one instance from another.
 func (f Failure) text() string {
 	const numbers = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+`
 	return regexp.MustCompile(`\b`+regexp.QuoteMeta(f.Name)+`\b|`+numbers).ReplaceAllString(f.Err.Error(), "…")
 }
 
-// Error names each with its cause, a line for each; one that is the same of all
-// once, with their count.
+// Error names each with its cause, a line for each. A cause that is the same of all
+// stands once, with their count, and with the names of the others if it has one.
 func (e *PartialError) Error() string {
 	if one := e.One(); one != nil && e.Of > 1 {
-		return fmt.Sprintf("none of %d instances: %v", e.Of, one)
+		text := fmt.Sprintf("none of %d instances: %v", e.Of, one)
+		if e.Failures[0].names() {
+			var others []string
+			for _, f := range e.Failures[1:] {
+				others = append(others, f.Name)
+			}
+			text += "; the same of " + strings.Join(others, ", ")
+		}
+		return text
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d instances: not done", len(e.Failures), e.Of)
@@ -85,28 +97,6 @@ func (e *PartialError) Common() fault.Kind {
 		return fault.Partial
 	}
 	return kind
-}
-
-// Hint says what resumes them: what all causes have as their hint, if they have the
-// same; nothing where there is one cause, which says it by itself.
-func (e *PartialError) Hint() string {
-	if e.One() != nil {
-		return ""
-	}
-	if hint := hintOf(e.Failures[0].Err); hint != "" && !slices.ContainsFunc(e.Failures, func(f Failure) bool { return hintOf(f.Err) != hint }) {
-		return hint
-	}
-	return "to retry these, run the command again; for the reason, run: sledctl instance get NAME"
-}
-
-func hintOf(err error) string {
-	if hints, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](err); ok {
-		return hints.Hint()
-	}
-	return ""
 }
 
 // Unwrap gives the causes.

@@ -41,6 +41,20 @@ func TestEachKeepsToItsBoundAndTellsAllErrors(t *testing.T) {
 	})
 }
 
+// A cause that all share stands once. If it names one instance, the others follow.
+func TestACauseOfAllIsToldOnce(t *testing.T) {
+	for want, cause := range map[string]func(name string) error{
+		`none of 2 instances: no instance "web8"; the same of web9`:  func(name string) error { return &record.NotFoundError{Name: name} },
+		"none of 2 instances: no pool":                               func(string) error { return errors.New("no pool") },
+		"2 of 2 instances: not done\n  web8: a web8\n  web9: b web9": func(name string) error { return errors.New(map[string]string{"web8": "a ", "web9": "b "}[name] + name) },
+	} {
+		err := &PartialError{Of: 2, Failures: []Failure{{Name: "web8", Err: cause("web8")}, {Name: "web9", Err: cause("web9")}}}
+		if err.Error() != want {
+			t.Errorf("%q, want %q", err, want)
+		}
+	}
+}
+
 func TestEachBeginsNoneWhenItsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("enough")

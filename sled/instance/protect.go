@@ -21,7 +21,7 @@ func (*ProtectedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how to remove it all the same.
 func (e *ProtectedError) Hint() string {
-	return "to remove the protection, run: sledctl instance ensure " + e.Name + " --no-protect; or add --yes to delete"
+	return "to delete it all the same, add --yes; to remove the protection, run: sledctl instance ensure " + e.Name + " --no-protect"
 }
 
 // setProtection changes the protection of an instance that is as wanted otherwise.

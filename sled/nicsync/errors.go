@@ -42,9 +42,9 @@ func (e *UnsupportedError) Unwrap() error { return e.Err }
 // Hint says what else could be asked.
 func (e *UnsupportedError) Hint() string {
 	if e.Allowed {
-		return "it is older than January 2017, when NAPI learned it (NAPI-404)"
+		return "upgrade NAPI: it is older than January 2017, when it learned this (NAPI-404)"
 	}
-	return "--allow-nics-endpoint (nics.allow_nics_endpoint) asks GET /nics?cn_uuid= instead, which NAPIs since January 2017 answer"
+	return "to ask GET /nics?cn_uuid= instead, which NAPIs since January 2017 answer, add --allow-nics-endpoint or set nics.allow_nics_endpoint"
 }
 
 // MovingError is a sled on which a VM is being moved, where that forbids every
@@ -60,7 +60,7 @@ func (*MovingError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what to do about it.
 func (e *MovingError) Hint() string {
-	return "run it again when the VM has arrived; without --disable-during-migration the records of other VMs are changed"
+	return "run the same command again when the VM has arrived; to change the records of other VMs now, omit --disable-during-migration"
 }
 
 // Unwrap says that it was refused.
@@ -78,7 +78,7 @@ func (*TooManyError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what to do about it.
 func (e *TooManyError) Hint() string {
-	return fmt.Sprintf("nics list shows them; if all of them are leaked, --max-delete %d", e.Going)
+	return fmt.Sprintf("to see them, run: sledctl nics list; if all of them are leaked, add --max-delete %d", e.Going)
 }
 
 // Unwrap says that it was refused.

@@ -54,7 +54,7 @@ func (e *PartlyError) Hint() string {
 			return h.Hint()
 		}
 	}
-	return "sledctl storage check lists what differs and why"
+	return "to see what differs and why, run: sledctl storage check"
 }
 
 // ConflictError is a thing that is there and is different from what it must be, in a
@@ -82,12 +82,12 @@ func (e *LockedError) Unwrap() error { return e.Err }
 // Hint names the setting.
 func (e *LockedError) Hint() string {
 	if c, ok := errors.AsType[*ConflictError](e.Err); ok {
-		return fmt.Sprintf("bootstrap tries the key of each epoch, once the dataset names none: zfs inherit %s %s", c.Property, strings.TrimPrefix(c.Object, "dataset "))
+		return fmt.Sprintf("to make bootstrap try the key of each epoch, run: zfs inherit %s %s", c.Property, strings.TrimPrefix(c.Object, "dataset "))
 	}
 	if errors.Is(e.Err, errNoSource) {
 		return "set storage.key to where the sled's secrets are: file:/NAME, command:WORDS, or development"
 	}
-	return "sledctl bootstrap again when the key source answers"
+	return "wait until the key source answers, then run: sledctl bootstrap"
 }
 
 // FaultedError is a disk or pool that does not work as it should.
@@ -106,7 +106,7 @@ func (e *FaultedError) Hint() string {
 	if e.Clear == "" {
 		return "to see the disks, run: sledctl storage list; if one will not return, run: sledctl storage forget DISK"
 	}
-	return "once the disk answers again: zpool clear " + e.Clear + "; where it was exchanged for another one, reboot the sled"
+	return "reboot the sled if the disk was replaced; if the same disk answers again, run: zpool clear " + e.Clear
 }
 
 // Unwrap says what kind of fault that is.

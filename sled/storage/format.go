@@ -52,7 +52,7 @@ func (e *NotBlankError) Unwrap() error { return e.Err }
 
 // Hint says who can make it blank.
 func (e *NotBlankError) Hint() string {
-	return "sledctl overwrites nothing: where what it holds may go, zpool labelclear takes a pool's labels away"
+	return "keep the disk as it is: sledctl never overwrites data; if you no longer need it, run: zpool labelclear DEVICE"
 }
 
 // FormatDisks makes pools on the disks that s.Format names, and their datasets.

@@ -43,7 +43,7 @@ func (e *MarkError) Unwrap() error { return e.Err }
 
 // Hint says what would be right.
 func (e *MarkError) Hint() string {
-	return fmt.Sprintf("sledctl did not write this; if it is of no use: zfs inherit %s %s", naming.PropertyLedger, e.Pool)
+	return fmt.Sprintf("find out what wrote this: it was not sledctl; to remove it, run: zfs inherit %s %s", naming.PropertyLedger, e.Pool)
 }
 
 // Read returns what each pool says. A sled without U.2 pools has no witness. The

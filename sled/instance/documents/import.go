@@ -60,9 +60,9 @@ func (e *ImportError) Kind() fault.Kind {
 // Hint says what would be right.
 func (e *ImportError) Hint() string {
 	if e.Differs {
-		return "sledctl ledger import --replace takes the file's; or leave it out of the file"
+		return "leave the fact out of the file; or, to take that of the file, run: sledctl ledger import --replace FILE"
 	}
-	return "want what sledctl ledger export prints"
+	return "give a file that was written with: sledctl ledger export"
 }
 
 // TakeBack says what of an export the ledger takes: all that was decided of
@@ -218,5 +218,5 @@ func (*BusyError) Kind() fault.Kind { return fault.Locked }
 
 // Hint says what would be right.
 func (e *BusyError) Hint() string {
-	return "sledctl reap closes what a run left that was killed"
+	return "wait until it has ended; if it was killed, to close it, run: sledctl reap"
 }

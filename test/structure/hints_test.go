@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A hint starts with a verb, and a command that it names comes at its end: the reader
+// sees what the command is for before it is typed.
+func TestEachHintStartsWithAVerb(t *testing.T) {
+	files, err := read("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if isTest(name) || top(name) == "sim" || top(name) == "test" || !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		hints, err := hintsIn(name, files[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		found += len(hints)
+		for _, h := range hints {
+			if !startsWithVerb(h) {
+				t.Errorf("%s: hint %q does not start with a verb", name, h)
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d hints were found", found)
+	}
+}
+
+// startsWithVerb reports whether a hint starts with one of the verbs that hints start
+// with. A hint with a further one adds it here.
+func startsWithVerb(hint string) bool {
+	first, _, _ := strings.Cut(hint, " ")
+	return slices.Contains(strings.Fields(`
+		to add ask bring choose correct describe find fix give import install keep leave put reboot
+		remove run set stop take upgrade use wait
+		did`), strings.Trim(first, ":")) // "did you mean"
+}
+
+// hintsIn returns the beginning of each hint of a file: what functions called Hint, or
+// something that ends so, return, and what is set as the Advice of an error. A hint that
+// begins with the path of a command begins with "sledctl".
+func hintsIn(name string, source []byte) (hints []string, err error) {
+	tree, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
+	if err != nil {
+		return nil, err
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Body != nil && (strings.HasSuffix(n.Name.Name, "Hint") || n.Name.Name == "hintOf") {
+				hints = append(hints, beginnings(n.Body)...)
+				return false
+			}
+		case *ast.KeyValueExpr:
+			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Advice" {
+				hints = append(hints, beginnings(n.Value)...)
+			}
+		case *ast.AssignStmt:
+			for i, left := range n.Lhs {
+				if isHint(left) && i < len(n.Rhs) {
+					hints = append(hints, beginnings(n.Rhs[i])...)
+				}
+			}
+		}
+		return true
+	})
+	return hints, nil
+}
+
+func isHint(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name == "hint"
+	case *ast.SelectorExpr:
+		return e.Sel.Name == "Advice"
+	}
+	return false
+}
+
+// beginnings returns the first word and more of each text below a node.
+func beginnings(n ast.Node) (all []string) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if n.Op == token.ADD {
+				all = append(all, beginnings(n.X)...) // what follows is its middle
+				return false
+			}
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.SelectorExpr)
+			switch {
+			case ok && f.Sel.Name == "CommandPath":
+				all = append(all, "sledctl")
+				return false
+			case ok && f.Sel.Name == "Sprintf":
+				all = append(all, beginnings(n.Args[0])...)
+				return false
+			case ok && f.Sel.Name != "Or":
+				return false // a text that something else is told
+			}
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && strings.Trim(text, "; ") != "" && !strings.HasPrefix(text, "; ") {
+				all = append(all, text)
+			}
+		}
+		return true
+	})
+	return all
+}
+
+func TestAHintWithoutAVerbIsFound(t *testing.T) {
+	const source = `package p
+func (e *one) Hint() string { return "to see it, run: sledctl get " + e.name }
+func (e *two) Hint() string {
+	known := "--flag lets it"
+	return known + "; or not"
+}
+func exitHint(n int) string {
+	if n == 1 { return fmt.Sprintf("sledctl get %d", n) }
+	return map[int]string{2: "run it"}[n]
+}
+var a = &UsageError{Text: "no", Advice: cmd.CommandPath() + " --help"}
+func do() { e.Advice = "` + "`sledctl`" + ` does it" }
+`
+	hints, err := hintsIn("p.go", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad []string
+	for _, h := range hints {
+		if !startsWithVerb(h) {
+			bad = append(bad, h)
+		}
+	}
+	want := []string{"--flag lets it", "sledctl get %d", "sledctl", "`sledctl` does it"}
+	if len(hints) != 6 || fmt.Sprint(bad) != fmt.Sprint(want) {
+		t.Errorf("%q of %q, want %q", bad, hints, want)
+	}
+}
