@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
@@ -20,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/network"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/steptest"
 )
 
 // The client on the simulated sled, whose server knows nothing of it: what it
@@ -56,16 +55,22 @@ func unwatched(t *testing.T, after time.Duration, test func(t *testing.T, r rig)
 		s := sim.New(sim.Options{Latency: "helios2021"}, hosttest.Files)
 		defer s.Close()
 		r := rig{t, s, s.Host()}
-		must(t, host.MkdirAll(r.host.Files(), "/vms", 0o755))
-		must(t, host.WriteFile(r.host.Files(), disk, nil, 0o644))
-		r.change(func(tx *world.Tx) {
-			must(t, network.CreateVNIC(tx, network.VNIC{Name: "guest0", Over: "net0", Temporary: true}))
-			tx.State.Processes = append(tx.State.Processes, &world.Process{
-				PID: pid, Zone: world.GlobalZone, Listen: listen, Started: tx.Now.Add(after),
-				Argv: []string{"/opt/oxide/propolis-server/bin/propolis-server", "run", "/opt/oxide/propolis-server/blob/OVMF_CODE.fd", listen},
-			})
-		})
+		r.lay(after)
 		test(t, r)
+	})
+}
+
+// lay lays out the disk and the VNIC of the machine, and its server.
+func (r rig) lay(after time.Duration) {
+	r.t.Helper()
+	must(r.t, host.MkdirAll(r.host.Files(), "/vms", 0o755))
+	must(r.t, host.WriteFile(r.host.Files(), disk, nil, 0o644))
+	r.change(func(tx *world.Tx) {
+		must(r.t, network.CreateVNIC(tx, network.VNIC{Name: "guest0", Over: "net0", Temporary: true}))
+		tx.State.Processes = append(tx.State.Processes, &world.Process{
+			PID: pid, Zone: world.GlobalZone, Listen: listen, Started: tx.Now.Add(after),
+			Argv: []string{"/opt/oxide/propolis-server/bin/propolis-server", "run", "/opt/oxide/propolis-server/blob/OVMF_CODE.fd", listen},
+		})
 	})
 }
 
@@ -96,36 +101,10 @@ func (r rig) request() spec.EnsureRequest {
 	return request
 }
 
-// step is what package plan expects of a step.
-type step interface {
-	Verb() string
-	Explain() []host.Line
-	Do(ctx context.Context, h host.Host) error
-}
-
-// do does steps that must succeed, and compares what they change with what
-// they explain.
-func (r rig) do(steps ...step) {
+// do does steps that must succeed, and change what they explain.
+func (r rig) do(steps ...steptest.Step) {
 	r.t.Helper()
-	for _, s := range steps {
-		var changes, explained []host.Line
-		h := host.Trace(r.host, func(e host.Event) {
-			if e.Line.Mutates() {
-				changes = append(changes, e.Line)
-			}
-		})
-		if err := s.Do(r.t.Context(), h); err != nil {
-			r.t.Fatalf("%s: %v", s.Verb(), err)
-		}
-		for _, l := range s.Explain() {
-			if l.Mutates() {
-				explained = append(explained, l.Brief())
-			}
-		}
-		if diff := cmp.Diff(explained, changes); diff != "" {
-			r.t.Errorf("%s explains something else than it does: %s", s.Verb(), diff)
-		}
-	}
+	steptest.Does(r.t, r.host, steps...)
 }
 
 func await(states ...string) propolis.AwaitState {
@@ -179,16 +158,6 @@ func TestTheEndPassesForDestroyedAlsoBeyondIt(t *testing.T) {
 		r.do(propolis.AwaitState{Target: target(), States: []string{propolis.StateDestroyed}, After: last.Generation})
 		err = propolis.AwaitState{Target: target(), States: []string{propolis.StateRunning}, After: last.Generation}.Do(t.Context(), r.host)
 		if !errors.Is(err, propolis.ErrNoInstance) {
-			t.Error(err)
-		}
-	})
-}
-
-func TestAMachineIsMadeOnce(t *testing.T) {
-	simulated(t, 0, func(t *testing.T, r rig) {
-		s := propolis.Ensure{Target: target(), Request: r.request()}
-		r.do(s)
-		if err := s.Do(t.Context(), r.host); !errors.Is(err, propolis.ErrAlreadyInitialized) {
 			t.Error(err)
 		}
 	})

@@ -15,15 +15,10 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/test/steptest"
 )
 
-// step is what package plan expects of a step.
-type step interface {
-	Verb() string
-	Explain() []host.Line
-	Do(ctx context.Context, h host.Host) error
-	Undo() any
-}
+type step = steptest.Step
 
 func steps(t *testing.T, to Target) []step {
 	return []step{

@@ -12,11 +12,15 @@ func TestSteps(t *testing.T) {
 	on := func(steps ...steptest.Step) func(*testing.T) steptest.Sled {
 		return func(t *testing.T) steptest.Sled {
 			r := simulated(t)
+			if err := r.host.Files().Mkdir("/mnt", 0o755); err != nil {
+				t.Fatal(err)
+			}
 			r.do(zfs.Create{Dataset: "rpool/a"}, zfs.Set{Dataset: "rpool/a", Name: "x:y", Value: "old"}, zfs.Create{Dataset: "rpool/a/b"})
 			r.do(steps...)
 			return steptest.Sled{Host: r.host, State: func() any { return r.look() }}
 		}
 	}
+	legacy := zfs.Create{Dataset: "rpool/l", Properties: []zfs.Property{{Name: "mountpoint", Value: "legacy"}}}
 	unmount, snapshot := zfs.Unmount{Dataset: "rpool/a/b"}, zfs.Snapshot{Name: "rpool/a/b@s"}
 	steptest.Conform(t,
 		steptest.Case{Step: zfs.Create{Dataset: "rpool/c", Properties: []zfs.Property{{Name: "x:y", Value: "1"}}}, Sled: on(), Again: host.ErrExists},
@@ -36,5 +40,68 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Step: zfs.Mount{Dataset: "rpool/a/b"}, Sled: on(unmount), Again: host.ErrState},
 		steptest.Case{Step: zfs.DestroySnapshot{Name: snapshot.Name}, Sled: on(snapshot), Again: host.ErrNotFound},
 		steptest.Case{Step: zfs.Destroy{Dataset: "rpool/a/b"}, Sled: on(), Again: host.ErrNotFound},
+		steptest.Case{Step: zfs.SetMode{Dataset: "rpool/a/b", Mountpoint: "/rpool/a/b", Mode: 0o700}, Sled: on()},
+		steptest.Case{Step: zfs.DestroySnapshots{Dataset: "rpool/a", Snapshot: "s"}, Sled: on(snapshot), Again: host.ErrNotFound},
+		steptest.Case{Step: zfs.MountLegacy{Dataset: "rpool/l", Directory: "/mnt"}, Sled: on(legacy), Again: steptest.ErrUnnamed},
+		steptest.Case{Step: zfs.UnmountLegacy{Dataset: "rpool/l", Directory: "/mnt"}, Sled: on(legacy, zfs.MountLegacy{Dataset: "rpool/l", Directory: "/mnt"}), Again: steptest.ErrUnnamed},
+		steptest.Case{Step: zfs.Protect{Directory: "/new", Make: true}, Sled: on()},
 	)
+}
+
+// after is a sled on which steps have been done, with what look does not show of it.
+func after(more func(*rig) any, steps ...steptest.Step) func(*testing.T) steptest.Sled {
+	return func(t *testing.T) steptest.Sled {
+		r := simulated(t)
+		r.do(steps...)
+		return steptest.Sled{Host: r.host, State: func() any { return []any{r.look(), more(r)} }}
+	}
+}
+
+func TestStepsOfKeys(t *testing.T) {
+	create := zfs.Create{Dataset: "rpool/c", Key: lent("a"), Properties: []zfs.Property{{Name: "x:epoch", Value: "1"}}}
+	unmount, unload := zfs.Unmount{Dataset: "rpool/c"}, zfs.UnloadKey{Dataset: "rpool/c", Key: lent("a")}
+	on := func(steps ...steptest.Step) func(*testing.T) steptest.Sled {
+		return after(func(r *rig) any {
+			all, err := zfs.List(t.Context(), r.host, []string{"rpool"}, zfs.Extended())
+			return []any{all, err}
+		}, steps...)
+	}
+	epoch := func(n string) []zfs.Property { return []zfs.Property{{Name: "x:epoch", Value: n}} }
+	for _, c := range []steptest.Case{
+		{Step: create, Sled: on(), Again: host.ErrExists},
+		{Step: unload, Sled: on(create, unmount), Again: host.ErrState},
+		{Step: zfs.LoadKey{Dataset: "rpool/c", Key: lent("a")}, Sled: on(create, unmount, unload), Again: host.ErrState},
+		{Step: zfs.FindKey{Dataset: "rpool/c", Keys: []zfs.Candidate{{Key: lent("a")}}}, Sled: on(create, unmount, unload), Again: host.ErrState},
+		{Step: zfs.ChangeKey{Dataset: "rpool/c", Key: lent("b"), Properties: epoch("2"), Old: lent("a"), OldProperties: epoch("1")}, Sled: on(create)},
+	} {
+		c.Kinds = []error{zfs.ErrWrongKey, zfs.ErrKeyNotLoaded}
+		steptest.Conform(t, c)
+	}
+}
+
+func TestStepsOfPools(t *testing.T) {
+	pool := simulated(t).pool()
+	on := func(steps ...steptest.Step) func(*testing.T) steptest.Sled {
+		return after(func(r *rig) any {
+			all, err := zfs.Pools(t.Context(), r.host)
+			return []any{all, err}
+		}, steps...)
+	}
+	export := zfs.ExportPool{Name: pool.Name, GUID: pool.GUID}
+	for _, c := range []steptest.Case{
+		{Step: zfs.SetPool{Pool: pool.Name, Name: "failmode", Value: "panic", Old: pool.Failmode}, Sled: on()},
+		{Step: export, Sled: on(), Again: host.ErrNotFound},
+		{Step: zfs.ImportPool{Name: pool.Name, GUID: pool.GUID}, Sled: on(export), Again: host.ErrExists},
+	} {
+		c.Kinds = []error{zfs.ErrInUse}
+		steptest.Conform(t, c)
+	}
+	_, disk := blank(t)
+	steptest.Conform(t, steptest.Case{
+		Step: zfs.CreatePool{Name: "oxp_1", Device: disk}, Again: steptest.ErrUnnamed, Kinds: []error{zfs.ErrInUse},
+		Sled: func(t *testing.T) steptest.Sled {
+			r, _ := blank(t)
+			return steptest.Sled{Host: r.host, State: func() any { return r.look() }}
+		},
+	})
 }

@@ -192,6 +192,20 @@ func TestPoolsComeAndGo(t *testing.T) {
 }
 
 func TestAPoolIsMadeOfABlankDisk(t *testing.T) {
+	r, disk := blank(t)
+	create := zfs.CreatePool{Name: "oxp_1", Device: disk, Properties: []zfs.Property{{Name: "ashift", Value: "12"}}}
+	r.do(create)
+	if p := r.pool(); p.Name != "oxp_1" || len(p.Devices) != 1 || zfs.ShortDevice(p.Devices[0].Name) != disk {
+		t.Errorf("%+v", p)
+	}
+	if err := create.Do(t.Context(), r.host); !errors.Is(err, host.ErrRefused) && !errors.Is(err, host.ErrExists) {
+		t.Errorf("it is there: %v", err)
+	}
+}
+
+// blank is a sled without pools, and one of its disks.
+func blank(t *testing.T) (*rig, string) {
+	t.Helper()
 	r := &rig{t: t, sled: sim.New(sim.Options{Blank: true}, hosttest.Files)}
 	t.Cleanup(r.sled.Close)
 	r.host = host.Trace(r.sled.Host(), func(e host.Event) { r.events = append(r.events, e) })
@@ -207,12 +221,5 @@ func TestAPoolIsMadeOfABlankDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create := zfs.CreatePool{Name: "oxp_1", Device: disk, Properties: []zfs.Property{{Name: "ashift", Value: "12"}}}
-	r.do(create)
-	if p := r.pool(); p.Name != "oxp_1" || len(p.Devices) != 1 || zfs.ShortDevice(p.Devices[0].Name) != disk {
-		t.Errorf("%+v", p)
-	}
-	if err := create.Do(t.Context(), r.host); !errors.Is(err, host.ErrRefused) && !errors.Is(err, host.ErrExists) {
-		t.Errorf("it is there: %v", err)
-	}
+	return r, disk
 }

@@ -7,7 +7,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/test/steptest"
 )
+
+func TestSteps(t *testing.T) {
+	first := Take{Zone: testZone, Zonepath: "/zone/z", ID: ID(moment(), Failed, "0"), Dir: "/bundles", Max: DefaultMax, Lock: "/run/lock/bundle"}
+	steptest.Conform(t, steptest.Case{Step: first, Sled: func(t *testing.T) steptest.Sled {
+		h := newSled(t)
+		return steptest.Sled{Host: h, State: func() any { return bundles(t, h) }}
+	}})
+}
 
 func TestTheOldestGiveWay(t *testing.T) {
 	h := newSled(t)

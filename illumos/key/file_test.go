@@ -15,6 +15,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/steptest"
 )
 
 func testKey(t *testing.T) Key {
@@ -284,21 +285,15 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-func TestWipeDoesWhatItExplains(t *testing.T) {
-	f := hosttest.Memory()
-	if err := host.WriteSecret(f, "/a.key", []byte("x"), "x"); err != nil {
-		t.Fatal(err)
-	}
-	var got []host.Line
-	h := host.Trace(machine{f}, func(e host.Event) { got = append(got, e.Line) })
-	s := Wipe{"/a.key"}
-	if err := s.Do(t.Context(), h); err != nil || s.Verb() != "key.wipe" || s.Undo() != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(s.Explain(), got); diff != "" {
-		t.Error(diff)
-	}
-	if err := s.Do(t.Context(), h); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("again: %v", err)
-	}
+func TestSteps(t *testing.T) {
+	steptest.Conform(t, steptest.Case{Step: Wipe{"/a.key"}, Again: fs.ErrNotExist, Sled: func(t *testing.T) steptest.Sled {
+		f := hosttest.Memory()
+		if err := host.WriteSecret(f, "/a.key", []byte("x"), "x"); err != nil {
+			t.Fatal(err)
+		}
+		return steptest.Sled{Host: machine{f}, State: func() any {
+			left, err := Left(f, "/")
+			return []any{left, err}
+		}}
+	}})
 }

@@ -37,8 +37,20 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Step: enable, Sled: on()},
 		steptest.Case{Step: smf.Disable{Zone: "web1", FMRI: name, Temporary: true}, Sled: on(enable, online)},
 		steptest.Case{Step: online, Sled: on(enable), NoFailure: true},
-		steptest.Case{Step: smf.WriteProfile{Root: root, Profile: profile(true, "10.0.0.1")}, Sled: on(), NoFailure: true},
-		steptest.Case{Step: smf.WriteManifest{Root: root, Name: directory + "/more.xml", Content: []byte(manifest)}, Sled: on(), NoFailure: true},
-		steptest.Case{Step: smf.WriteMethod{Root: root, Name: directory + "/more", Content: []byte(thing)}, Sled: on(), NoFailure: true},
+		steptest.Case{Step: smf.WriteProfile{Root: root, Profile: profile(true, "10.0.0.1")}, Sled: on()},
+		steptest.Case{Step: smf.WriteManifest{Root: root, Name: directory + "/more.xml", Content: []byte(manifest)}, Sled: on()},
+		steptest.Case{Step: smf.WriteMethod{Root: root, Name: directory + "/more", Content: []byte(thing)}, Sled: on()},
 	)
+	steptest.Conform(t, steptest.Case{
+		Step: smf.Seed{Root: root, Manifests: []string{directory}},
+		Sled: func(t *testing.T) steptest.Sled {
+			r := simulated(t, "none")
+			r.lay()
+			return steptest.Sled{Host: r.host, State: func() any {
+				data, err := host.ReadFile(r.host.Files(), root+"/etc/svc/repository.db")
+				r.must(err)
+				return string(data)
+			}}
+		},
+	})
 }

@@ -372,45 +372,6 @@ func TestDeletingWhatIsNotThere(t *testing.T) {
 	})
 }
 
-// The steps do what they explain, and nothing while the barrier is there.
-func TestSteps(t *testing.T) {
-	steps := []struct {
-		do      func(context.Context, host.Host) error
-		explain []host.Line
-		want    string
-	}{
-		{UpdateNIC{Server: "h:80", MAC: mac1, Etag: "E", Change: Change{State: StateStopped}, Barrier: "/stop"}.Do, UpdateNIC{Server: "h:80", MAC: mac1, Etag: "E", Change: Change{State: StateStopped}}.Explain(),
-			`curl -sS -X PUT -H 'If-Match: E' -H 'Content-Type: application/json' --data '{"check_owner":false,"state":"stopped"}' http://h:80/nics/90b8d0000001`},
-		{DeleteNIC{Server: "h:80", MAC: mac1, Etag: "E", Barrier: "/stop"}.Do, DeleteNIC{Server: "h:80", MAC: mac1, Etag: "E"}.Explain(),
-			`curl -sS -X DELETE -H 'If-Match: E' http://h:80/nics/90b8d0000001`},
-	}
-	for _, s := range steps {
-		if len(s.explain) != 1 || s.explain[0].Text != s.want || !s.explain[0].Mutates() {
-			t.Errorf("%v, want %s", s.explain, s.want)
-		}
-		synctest.Test(t, func(t *testing.T) {
-			c := client(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodDelete {
-					w.WriteHeader(http.StatusNoContent)
-				}
-				replies(200, strings.Replace(record(mac1, ours), "running", "stopped", 1))(w, r)
-			})
-			f := c.Host.(*fake)
-			if err := host.WriteFile(f.files, "/stop", []byte("\n moving web1 away\nmore\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			err := s.do(t.Context(), f)
-			barred, ok := errors.AsType[*BarredError](err)
-			if !ok || barred.Reason != "moving web1 away" || len(f.asked) != 0 {
-				t.Errorf("%v, asked %v", err, f.asked)
-			}
-			if err := errors.Join(f.files.Remove("/stop"), s.do(t.Context(), f)); err != nil || len(f.asked) != 1 {
-				t.Errorf("%v, asked %v", err, f.asked)
-			}
-		})
-	}
-}
-
 func TestABarrierThatCannotBeReadStands(t *testing.T) {
 	files := hosttest.Memory()
 	if err := files.Mkdir("/stop", 0o755); err != nil {

@@ -103,7 +103,7 @@ func floors() map[string]room {
 		"peer/dropshot/dropshottest": {imports: []string{"test/refdata"}, by: []string{"sim/simtest/contract"}},                   // for tests
 		"test/refdata":               {imports: []string{}, by: []string{"peer/dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
 		"peer/exchange":              {floor: -2},                                                                                 // one HTTP request over the boundary, for the packages of layer 0
-		"peer/exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                                 // for tests
+		"peer/exchange/exchangetest": {imports: []string{"host"}, by: []string{"test/steptest"}},                                  // for tests
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -3, machine: all}, "host/fault": {floor: -3, below: 1}, "host/lock": {floor: -3, below: 1},
@@ -114,7 +114,7 @@ func floors() map[string]room {
 		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
 		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                                                       // measures the code
 		"test/mutants":         {imports: []string{}, by: []string{}},                                                                                               // for tests
-		"test/steptest":        {imports: []string{"host"}, by: []string{}},                                                                                         // for tests: what every step promises
+		"test/steptest":        {imports: []string{"host", "peer/exchange/exchangetest"}, by: []string{}},                                                           // for tests: what every step promises
 		"test/sledtest":        {floor: 9, machine: all},                                                                                                            // for tests: command lines on a simulated sled
 		"sim/simtest":          {imports: []string{"sim/world"}, by: []string{"test/sledtest"}, machine: []use{useDial}},                                            // for tests
 	}

@@ -6,9 +6,10 @@ package steptest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,11 +31,15 @@ type Case struct {
 	Step Step
 	// Sled is a new one on which the step succeeds.
 	Sled func(t *testing.T) Sled
-	// Again is the kind of the error of a second time. Nil: what is done is no error, as
-	// for a step that sets something.
+	// Again is the kind of the error of a second time, or ErrUnnamed. Nil: what is done is
+	// no error, as for a step that sets something.
 	Again error
-	// NoFailure: no command that it runs can make it fail, or it runs none.
+	// NoFailure: nothing that it changes can make it fail, or it changes nothing.
 	NoFailure bool
+	// Kinds are those that the step's package gives to errors, besides host's.
+	Kinds []error
+	// Bubble: each test has a clock of its own (testing/synctest), for a step that waits.
+	Bubble bool
 }
 
 // Sled is what a step is done on.
@@ -44,23 +49,37 @@ type Sled struct {
 	State func() any
 }
 
+// ErrUnnamed is any error: one whose kind nobody decides on.
+var ErrUnnamed = errors.New("an error")
+
 // Conform holds steps to what they promise: they do what they explain, in that order; undone, all is as it was;
-// a second time is an error of a kind, and changes nothing; and a command that fails with a text that nobody
-// knows gives an error without a kind, with that text.
+// a second time is an error of a kind, and changes nothing; and if a change that they make, be it a command, a request
+// or a file, fails with a text that nobody knows, their error has that text and no kind.
 func Conform(t *testing.T, cases ...Case) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(strings.TrimSpace(c.Step.Verb()+" "+c.Name), func(t *testing.T) {
-			t.Run("does what it explains", c.explained)
+			c.run(t, "does what it explains", c.explained)
 			if c.Step.Undo() != nil {
-				t.Run("undone, all is as it was", c.undone)
+				c.run(t, "undone, all is as it was", c.undone)
 			}
-			t.Run("a second time", c.repeated)
+			c.run(t, "a second time", c.repeated)
 			if !c.NoFailure {
-				t.Run("an unknown text has no kind", c.unknown)
+				c.run(t, "an unknown text has no kind", c.unknown)
 			}
 		})
 	}
+}
+
+// run is t.Run, in a bubble where the case wants one.
+func (c Case) run(t *testing.T, name string, test func(*testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		if c.Bubble {
+			synctest.Test(t, test)
+			return
+		}
+		test(t)
+	})
 }
 
 // Does does steps one after the other, which must succeed and change exactly what they explain.
@@ -79,7 +98,7 @@ func Does(t testing.TB, h host.Host, steps ...Step) {
 		var explained []host.Line
 		for _, l := range s.Explain() {
 			if l.Mutates() {
-				explained = append(explained, l)
+				explained = append(explained, l.Brief())
 			}
 		}
 		if diff := cmp.Diff(explained, changes); diff != "" {
@@ -116,7 +135,7 @@ func (c Case) repeated(t *testing.T) {
 	}
 	before := sled.State()
 	err := c.Step.Do(t.Context(), sled.Host)
-	if c.Again == nil && err != nil || c.Again != nil && !errors.Is(err, c.Again) {
+	if (err == nil) != (c.Again == nil) || c.Again != nil && c.Again != ErrUnnamed && !errors.Is(err, c.Again) {
 		t.Errorf("%v, want %v", err, c.Again)
 	}
 	if diff := cmp.Diff(before, sled.State()); diff != "" {
@@ -124,35 +143,33 @@ func (c Case) repeated(t *testing.T) {
 	}
 }
 
-// nobodysWords is a text that no program prints.
-const nobodysWords = "the moon is in the wrong house"
-
+// unknown has the first change of each sort fail that the step explains.
 func (c Case) unknown(t *testing.T) {
-	h := failing{c.Sled(t).Host, &atomic.Bool{}}
-	err := c.Step.Do(t.Context(), h)
-	failed, ok := errors.AsType[*host.CommandError](err)
-	switch {
-	case !h.failed.Load():
-		t.Fatal("it runs no command that changes anything")
-	case !ok:
-		t.Errorf("%v is no *host.CommandError", err)
-	case failed.Means != nil:
-		t.Errorf("the text has the kind %v", failed.Means)
-	case !strings.Contains(err.Error(), nobodysWords):
-		t.Errorf("%v lacks the command's words", err)
+	var sorts []host.LineKind
+	for _, l := range c.Step.Explain() {
+		if l.Mutates() && !slices.Contains(sorts, l.Kind) {
+			sorts = append(sorts, l.Kind)
+		}
 	}
-}
-
-// failing is a host on which the first command that changes something fails.
-type failing struct {
-	host.Host
-	failed *atomic.Bool
-}
-
-// Run runs a command, or fails.
-func (f failing) Run(ctx context.Context, c host.Command) (host.Result, error) {
-	if !c.ReadOnly && f.failed.CompareAndSwap(false, true) {
-		return host.Result{Exit: 1, Stderr: []byte(nobodysWords + "\n")}, nil
+	if sorts == nil {
+		t.Fatal("it changes nothing")
 	}
-	return f.Host.Run(ctx, c)
+	for _, sort := range sorts {
+		h := &failing{Host: c.Sled(t).Host, sort: sort}
+		err := c.Step.Do(t.Context(), h)
+		_, command := errors.AsType[*host.CommandError](err)
+		switch {
+		case !h.failed.Load():
+			t.Errorf("it makes no %s", sort)
+		case err == nil || !strings.Contains(err.Error(), nobodysWords):
+			t.Errorf("a %s failed, and %v does not say why", sort, err)
+		case sort == host.LineRun && !command:
+			t.Errorf("%v is no *host.CommandError", err)
+		}
+		for _, kind := range append(c.Kinds, host.ErrNotFound, host.ErrExists, host.ErrBusy, host.ErrState, host.ErrTransient, host.ErrRefused) {
+			if errors.Is(err, kind) {
+				t.Errorf("the text of a %s has the kind %v", sort, kind)
+			}
+		}
+	}
 }
