@@ -2,6 +2,7 @@
 // prints a table.
 //
 // usage: go run ./test/bench [-strict] [-profile ROW] PATH-TO-SLEDCTL
+// usage: go run ./test/bench -chart FILE
 //
 // With -profile only the measurements whose name contains ROW are taken, and a CPU
 // profile of them is written, for go tool pprof.
@@ -33,11 +34,19 @@ const profileFile = "bench.pprof"
 func main() {
 	strict := flag.Bool("strict", false, "exit 1 if something is over its budget")
 	profile := flag.String("profile", "", "take only the measurements whose name contains `ROW`, and write a CPU profile to "+profileFile)
+	chart := flag.String("chart", "", "only draw what runs when as forty VMs are brought up, as SVG to `FILE`")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: bench [-strict] [-profile ROW] PATH-TO-SLEDCTL")
+		fmt.Fprintln(os.Stderr, "usage: bench [-strict] [-profile ROW] PATH-TO-SLEDCTL, or bench -chart FILE")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
+	if *chart != "" {
+		if err := drawMorning(context.Background(), *chart); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
@@ -112,7 +121,9 @@ func (b bench) measurements() []measurement {
 		{"instance ensure, nothing to do", b.idleEnsure},
 		{"waits", b.waits},
 		{"instance ensure against its longest chain", b.longestChain},
+		{"the morning of forty VMs", b.morning},
 		{"instance list", b.lists},
+		{"growth", b.growth},
 		{"reap", b.reap},
 		{"64 at once", b.crowd},
 		{"agent", b.agents},

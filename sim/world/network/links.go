@@ -4,6 +4,7 @@ package network
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -34,14 +35,16 @@ func (s LinkStatus) Error() string { return string(s) }
 
 // LinksIn lists the links that a zone sees, in the order of their making: all
 // of them in the global zone, those lent to it in another.
-func LinksIn(tx *world.Tx, zone string) []*world.Link {
-	var seen []*world.Link
-	for _, l := range tx.State.Links {
-		if zone == world.GlobalZone || l.Zone == zone {
-			seen = append(seen, l)
+func LinksIn(tx *world.Tx, zone string) []*world.Link { return slices.Collect(links(tx, zone)) }
+
+func links(tx *world.Tx, zone string) iter.Seq[*world.Link] {
+	return func(yield func(*world.Link) bool) {
+		for _, l := range tx.State.Links {
+			if (zone == world.GlobalZone || l.Zone == zone) && !yield(l) {
+				return
+			}
 		}
 	}
-	return seen
 }
 
 // LinkIn finds a link by the name that it has in a zone, or nil. A name is
@@ -49,7 +52,7 @@ func LinksIn(tx *world.Tx, zone string) []*world.Link {
 // hides one of the same name that a zone has.
 func LinkIn(tx *world.Tx, zone, name string) *world.Link {
 	var lent *world.Link
-	for _, l := range LinksIn(tx, zone) {
+	for l := range links(tx, zone) {
 		switch {
 		case l.Name != name:
 		case l.Zone == "" || zone != world.GlobalZone:
