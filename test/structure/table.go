@@ -113,14 +113,17 @@ func (c code) withoutSim() []function {
 	return slices.DeleteFunc(slices.Clone(c.functions), func(f function) bool { return top(f.file) == "sim" })
 }
 
-func (c code) largestReceiver() (string, int) {
-	methods := map[string]int{}
+func (c code) largestReceiver() (string, int) { return most(c.methods()) }
+
+// methods is how many each receiver has.
+func (c code) methods() map[string]int {
+	all := map[string]int{}
 	for _, f := range c.functions {
 		if f.receiver != "" {
-			methods[f.receiver]++
+			all[f.receiver]++
 		}
 	}
-	return most(methods)
+	return all
 }
 
 func (c code) fullestFolder() (string, int) {
