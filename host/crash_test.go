@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 // crashModes are all of them.
@@ -44,7 +45,7 @@ func crashed(t *testing.T, c *host.Crashing, file host.File) {
 		_, errs["file stat"] = file.Stat()
 		errs["file sync"] = file.Sync()
 		errs["file close"] = nil
-		ok(t, file.Close())
+		expect.OK(t, file.Close())
 		delete(errs, "file close")
 	}
 	for op, err := range errs {
@@ -120,7 +121,7 @@ func left(f *fake, acted bool) string {
 
 func TestCrashAtEachPoint(t *testing.T) {
 	count := host.Crash(newFake(), 0, host.CrashBefore)
-	ok(t, story(t.Context(), count))
+	expect.OK(t, story(t.Context(), count))
 	if count.Points() != len(after) || count.Crashed() {
 		t.Fatalf("%d points, want %d", count.Points(), len(after))
 	}
@@ -150,12 +151,12 @@ func TestCrashAtEachPoint(t *testing.T) {
 
 func TestCrashReachesOpenFilesViewsAndActions(t *testing.T) {
 	f := newFake()
-	put(t, f.files, "/a", "x")
+	expect.Put(t, f.files, "/a", "x")
 	c := host.Crash(f, 1, host.CrashBefore)
 	file, err := c.Files().Open("/a", os.O_RDWR, 0)
-	ok(t, err)
+	expect.OK(t, err)
 	in, err := c.Files().In("/")
-	ok(t, err)
+	expect.OK(t, err)
 	action := host.ForAction(c, "x")
 	if err := in.Mkdir("/d", 0o755); !errors.Is(err, host.ErrCrashed) {
 		t.Errorf("got %v", err)
@@ -170,20 +171,20 @@ func TestCrashDropsLocks(t *testing.T) {
 	f := newFake()
 	c := host.Crash(f, 1, host.CrashBefore)
 	l, err := c.Files().Lock(t.Context(), "/lock", host.LockExclusive)
-	ok(t, err)
-	ok(t, l.Write([]byte("me")))
+	expect.OK(t, err)
+	expect.OK(t, l.Write([]byte("me")))
 	_, err = f.files.Lock(t.Context(), "/lock", host.TryExclusive)
-	fails(t, err, host.ErrLocked)
+	expect.Fails(t, err, host.ErrLocked)
 	_ = c.Files().Mkdir("/d", 0o755)
 	other, err := f.files.Lock(t.Context(), "/lock", host.TryExclusive)
-	ok(t, err)
+	expect.OK(t, err)
 	if err := l.Write(nil); !errors.Is(err, host.ErrCrashed) {
 		t.Errorf("got %v", err)
 	}
-	ok(t, l.Unlock())
+	expect.OK(t, l.Unlock())
 	_, err = f.files.Lock(t.Context(), "/lock", host.TryShared)
-	fails(t, err, host.ErrLocked)
-	ok(t, other.Unlock())
+	expect.Fails(t, err, host.ErrLocked)
+	expect.OK(t, other.Unlock())
 }
 
 func TestCrashEndsWaiting(t *testing.T) {
@@ -194,7 +195,7 @@ func TestCrashEndsWaiting(t *testing.T) {
 			return host.Result{}, nil
 		}
 		l, err := f.files.Lock(t.Context(), "/lock", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		c := host.Crash(f, 1, host.CrashBefore)
 		errs := make(chan error, 2)
 		go func() {
@@ -216,7 +217,7 @@ func TestCrashEndsWaiting(t *testing.T) {
 		if waited := time.Since(start); waited != 0 {
 			t.Errorf("after %v", waited)
 		}
-		ok(t, l.Unlock())
+		expect.OK(t, l.Unlock())
 		c.Wait()
 	})
 }
@@ -237,9 +238,9 @@ func TestCrashDuringACommand(t *testing.T) {
 		}
 		c := host.Crash(f, 1, host.CrashDuring)
 		subject, err := c.Files().Lock(t.Context(), "/subject", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		_, err = c.Files().Lock(t.Context(), "/other", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		ctx, cancel := context.WithCancel(host.WithLock(t.Context(), subject))
 		start := time.Now()
 		if _, err := c.Run(ctx, host.Command{Program: "act"}); !errors.Is(err, host.ErrCrashed) {
@@ -250,11 +251,11 @@ func TestCrashDuringACommand(t *testing.T) {
 			t.Errorf("the caller died after %v", waited)
 		}
 		_, err = f.files.Lock(t.Context(), "/other", host.TryExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		_, err = f.files.Lock(t.Context(), "/subject", host.TryExclusive)
-		fails(t, err, host.ErrLocked)
+		expect.Fails(t, err, host.ErrLocked)
 		_, err = f.files.Lock(t.Context(), "/subject", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		if time.Since(start) != time.Hour || !finished {
 			t.Errorf("the lock was free after %v, the command finished: %v", time.Since(start), finished)
 		}
@@ -311,15 +312,15 @@ func TestCrashAtARequest(t *testing.T) {
 			web := client(t, c)
 			ask := func(method string) error {
 				r, err := http.NewRequest(method, "http://propolis/instance", strings.NewReader("{}"))
-				ok(t, err)
+				expect.OK(t, err)
 				a, err := web.Do(r)
 				if err == nil {
 					a.Body.Close()
 				}
 				return err
 			}
-			ok(t, ask("GET"))
-			ok(t, ask("PUT"))
+			expect.OK(t, ask("GET"))
+			expect.OK(t, ask("PUT"))
 			if err := ask("PUT"); err == nil {
 				t.Error("the second PUT came back")
 			}
@@ -343,20 +344,20 @@ func TestCrashAtARequest(t *testing.T) {
 func TestCrashCanKill(t *testing.T) {
 	for name, want := range map[string]string{"before": "", "after": "x"} {
 		below := newFake()
-		put(t, below.files, "/a", "")
+		expect.Put(t, below.files, "/a", "")
 		killed := 0
 		c := host.Crash(below, 2, crashModes[name]).Kill(func() {
 			killed++
 			_, err := below.files.Lock(t.Context(), "/lock", host.TryExclusive)
-			fails(t, err, host.ErrLocked)
+			expect.Fails(t, err, host.ErrLocked)
 			data, err := host.ReadFile(below.files, "/a")
 			if err != nil || string(data) != want {
 				t.Errorf("%s: at the kill the file says %q, %v", name, data, err)
 			}
 		})
 		_, err := c.Files().Lock(t.Context(), "/lock", host.LockExclusive)
-		ok(t, err)
-		ok(t, c.Files().Mkdir("/d", 0o700))
+		expect.OK(t, err)
+		expect.OK(t, c.Files().Mkdir("/d", 0o700))
 		if killed != 0 {
 			t.Errorf("%s: killed at the first point", name)
 		}

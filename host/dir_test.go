@@ -15,14 +15,15 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 // A guest may plant links and pipes in its own file system.
 func TestInIsNotLedOutByLinks(t *testing.T) {
 	dir := t.TempDir()
-	ok(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("x"), 0o600))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("x"), 0o600))
 	memory := hosttest.Memory()
-	put(t, memory, "/secret", "x")
+	expect.Put(t, memory, "/secret", "x")
 
 	for name, c := range map[string]struct {
 		files host.Files
@@ -32,17 +33,17 @@ func TestInIsNotLedOutByLinks(t *testing.T) {
 		"memory": {memory, memory.Symlink},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ok(t, host.MkdirAll(c.files, "/zone/etc", 0o755))
+			expect.OK(t, host.MkdirAll(c.files, "/zone/etc", 0o755))
 			root, err := c.files.In("/zone")
-			ok(t, err)
-			put(t, root, "/etc/plain", "inside")
+			expect.OK(t, err)
+			expect.Put(t, root, "/etc/plain", "inside")
 			for link, target := range map[string]string{
 				"/zone/up":       "../secret",
 				"/zone/absolute": "/secret",
 				"/zone/updir":    "..",
 				"/zone/loop":     "loop",
 			} {
-				ok(t, c.link(target, link))
+				expect.OK(t, c.link(target, link))
 			}
 			for _, name := range []string{"/up", "/absolute", "/updir/secret", "/loop"} {
 				if _, err := root.Open(name, os.O_RDONLY, 0); err == nil {
@@ -52,42 +53,42 @@ func TestInIsNotLedOutByLinks(t *testing.T) {
 					t.Errorf("%s leads out for writing", name)
 				}
 			}
-			holds(t, c.files, "/secret", "x")
+			expect.Holds(t, c.files, "/secret", "x")
 
-			ok(t, c.link("etc/../etc", "/zone/inner"))
-			holds(t, root, "/inner/plain", "inside")
+			expect.OK(t, c.link("etc/../etc", "/zone/inner"))
+			expect.Holds(t, root, "/inner/plain", "inside")
 			info, err := root.Stat("/inner")
-			ok(t, err)
+			expect.OK(t, err)
 			if info.Mode.Type() != fs.ModeSymlink || info.Size != int64(len("etc/../etc")) {
 				t.Errorf("Stat followed the link: %+v", info)
 			}
-			ok(t, root.Remove("/inner"))
-			holds(t, root, "/etc/plain", "inside")
+			expect.OK(t, root.Remove("/inner"))
+			expect.Holds(t, root, "/etc/plain", "inside")
 		})
 	}
 }
 
 func TestInDoesNotWaitForAPipe(t *testing.T) {
 	dir := t.TempDir()
-	ok(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	expect.OK(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	root, err := host.Dir("/").In(dir)
-	ok(t, err)
+	expect.OK(t, err)
 	_, err = root.Open("/pipe", os.O_RDONLY, 0)
-	fails(t, err, syscall.EINVAL)
+	expect.Fails(t, err, syscall.EINVAL)
 	_, err = root.Open("/pipe", os.O_RDWR, 0)
-	fails(t, err, syscall.EINVAL)
-	fails(t, root.Append("/pipe", []byte("x")), syscall.ENXIO)
+	expect.Fails(t, err, syscall.EINVAL)
+	expect.Fails(t, root.Append("/pipe", []byte("x")), syscall.ENXIO)
 }
 
 // An open directory would keep a zone's file system from being unmounted.
 func TestInKeepsNothingOpen(t *testing.T) {
 	dir := t.TempDir()
 	root, err := host.Dir("/").In(dir)
-	ok(t, err)
-	put(t, root, "/a", "x")
-	ok(t, host.WriteFile(root, "/b", nil, 0o600))
+	expect.OK(t, err)
+	expect.Put(t, root, "/a", "x")
+	expect.OK(t, host.WriteFile(root, "/b", nil, 0o600))
 	_, err = root.ReadDir("/")
-	ok(t, err)
+	expect.OK(t, err)
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Skip("no /proc/self/fd here")
@@ -120,7 +121,7 @@ func TestLocksOfTwoProcessesAreOfTheFileThatHasTheName(t *testing.T) {
 					return
 				}
 				mine := fmt.Sprint(who, n)
-				ok(t, l.Write([]byte(mine)))
+				expect.OK(t, l.Write([]byte(mine)))
 				if said, err := host.ReadFile(f, "/lock"); err != nil || string(said) != mine {
 					t.Errorf("%s holds the lock, and its file says %q, %v", mine, said, err)
 				}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 // sled is a directory whose bin holds stand-in commands.
@@ -30,7 +31,7 @@ type sled struct {
 
 func newSled(t *testing.T) sled {
 	s := sled{dir: t.TempDir()}
-	ok(t, os.MkdirAll(filepath.Join(s.dir, "bin"), 0o755))
+	expect.OK(t, os.MkdirAll(filepath.Join(s.dir, "bin"), 0o755))
 	s.host = host.NewIllumos(s.options())
 	return s
 }
@@ -48,7 +49,7 @@ func (s sled) options() host.IllumosOptions {
 // command makes a stand-in of a shell script.
 func (s sled) command(t *testing.T, name, script string) {
 	t.Helper()
-	ok(t, os.WriteFile(filepath.Join(s.dir, "bin", name), []byte("#!/bin/sh\n"+script), 0o755))
+	expect.OK(t, os.WriteFile(filepath.Join(s.dir, "bin", name), []byte("#!/bin/sh\n"+script), 0o755))
 }
 
 // pipe makes a named pipe in the sled's directory: the way to keep a command
@@ -69,7 +70,7 @@ func (s sled) outputs(t *testing.T) []string {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	ok(t, err)
+	expect.OK(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -90,7 +91,7 @@ func TestRunGivesExitAndStreams(t *testing.T) {
 		got, err := s.host.Run(t.Context(), host.Command{
 			Program: "talk", Args: []string{"a b", "$HOME", "*"}, Stdin: []byte("in"), ReadOnly: readOnly,
 		})
-		ok(t, err)
+		expect.OK(t, err)
 		want := host.Result{Exit: 3, Stdout: []byte("out a b $HOME *\nin"), Stderr: []byte("err\n")}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -105,7 +106,7 @@ func TestRunWithoutStdinReadsNothing(t *testing.T) {
 	both(t, func(t *testing.T, s sled, readOnly bool) {
 		s.command(t, "read", "/bin/cat")
 		got, err := s.host.Run(t.Context(), host.Command{Program: "read", ReadOnly: readOnly})
-		ok(t, err)
+		expect.OK(t, err)
 		if len(got.Stdout) != 0 || got.Exit != 0 {
 			t.Errorf("got %+v", got)
 		}
@@ -121,7 +122,7 @@ func TestRunEnvironmentIsClean(t *testing.T) {
 		got, err := s.host.Run(t.Context(), host.Command{
 			Program: "env", Env: []string{"OWN=1", "_ZONEADM_LOCK_HELD=1"}, ReadOnly: readOnly,
 		})
-		ok(t, err)
+		expect.OK(t, err)
 		lines := strings.Fields(string(got.Stdout))
 		lines = slices.DeleteFunc(lines, func(l string) bool { // the shell's own
 			return strings.HasPrefix(l, "PWD=") || strings.HasPrefix(l, "_=") || strings.HasPrefix(l, "SHLVL=")
@@ -142,11 +143,11 @@ func TestRunNamesAMissingCommand(t *testing.T) {
 	if !errors.Is(err, host.ErrNoCommand) || !strings.Contains(err.Error(), "zoneadm") || !strings.Contains(err.Error(), s.dir+"/bin") {
 		t.Errorf("got %v", err)
 	}
-	ok(t, os.WriteFile(filepath.Join(s.dir, "bin", "zoneadm"), nil, 0o644))
+	expect.OK(t, os.WriteFile(filepath.Join(s.dir, "bin", "zoneadm"), nil, 0o644))
 	if _, err := s.host.Run(t.Context(), host.Command{Program: "zoneadm"}); !errors.Is(err, host.ErrNoCommand) {
 		t.Errorf("a file that cannot be executed: %v", err)
 	}
-	ok(t, os.Remove(filepath.Join(s.dir, "bin", "zoneadm")))
+	expect.OK(t, os.Remove(filepath.Join(s.dir, "bin", "zoneadm")))
 	s.command(t, "zoneadm", "exit 0")
 	if _, err := s.host.Run(t.Context(), host.Command{Program: "zoneadm"}); err != nil {
 		t.Errorf("once it is there: %v", err)
@@ -183,7 +184,7 @@ func TestRunChecksPrivilegesForChangesOnly(t *testing.T) {
 		t.Error("the command ran")
 	}
 	_, err := h.Run(t.Context(), host.Command{Program: "act", ReadOnly: true})
-	ok(t, err)
+	expect.OK(t, err)
 }
 
 func TestRunDoesNotStartAfterItsContext(t *testing.T) {
@@ -204,7 +205,7 @@ func TestRunReportsASignalAsAShellDoes(t *testing.T) {
 	both(t, func(t *testing.T, s sled, readOnly bool) {
 		s.command(t, "die", "kill -TERM $$")
 		got, err := s.host.Run(t.Context(), host.Command{Program: "die", ReadOnly: readOnly})
-		ok(t, err)
+		expect.OK(t, err)
 		if got.Exit != 128+int(syscall.SIGTERM) {
 			t.Errorf("exit %d", got.Exit)
 		}
@@ -251,7 +252,7 @@ func TestChangeIsNeverKilled(t *testing.T) {
 	done := filepath.Join(s.dir, "done")
 	s.command(t, "zoneadm", fmt.Sprintf("echo > %s; read x < %s; echo working; echo $x > %s", started, proceed, done))
 	lock, err := s.host.Files().Lock(t.Context(), "/lock", host.LockExclusive)
-	ok(t, err)
+	expect.OK(t, err)
 
 	ctx, cancel := context.WithCancel(host.WithLock(t.Context(), lock))
 	go func() {
@@ -270,14 +271,14 @@ func TestChangeIsNeverKilled(t *testing.T) {
 		t.Errorf("process %d is in group %d (%v), want one of its own", still.PID, pgid, err)
 	}
 
-	ok(t, lock.Unlock())
+	expect.OK(t, lock.Unlock())
 	_, err = s.host.Files().Lock(t.Context(), "/lock", host.TryExclusive)
-	fails(t, err, host.ErrLocked)
+	expect.Fails(t, err, host.ErrLocked)
 
-	ok(t, os.WriteFile(proceed, []byte("go\n"), 0))
+	expect.OK(t, os.WriteFile(proceed, []byte("go\n"), 0))
 	lock, err = s.host.Files().Lock(t.Context(), "/lock", host.LockExclusive)
-	ok(t, err)
-	ok(t, lock.Unlock())
+	expect.OK(t, err)
+	expect.OK(t, lock.Unlock())
 	if data, err := os.ReadFile(done); err != nil || string(data) != "go\n" {
 		t.Errorf("the command did not finish: %q, %v", data, err)
 	}
@@ -312,34 +313,34 @@ func TestChangeOutlivesItsKilledParentWithTheLock(t *testing.T) {
 
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), "SLEDCTL_TEST_VICTIM="+s.dir)
-	ok(t, parent.Start())
+	expect.OK(t, parent.Start())
 	_, err := os.ReadFile(started)
-	ok(t, err)
-	ok(t, parent.Process.Kill())
+	expect.OK(t, err)
+	expect.OK(t, parent.Process.Kill())
 	_ = parent.Wait()
 
 	_, err = s.host.Files().Lock(t.Context(), "/lock", host.TryExclusive)
-	fails(t, err, host.ErrLocked)
+	expect.Fails(t, err, host.ErrLocked)
 	if n := len(s.outputs(t)); n != 3 {
 		t.Errorf("%d output files, want 3", n)
 	}
 	s.command(t, "other", "")
 	_, err = s.host.Run(t.Context(), host.Command{Program: "other"})
-	ok(t, err)
+	expect.OK(t, err)
 	if n := len(s.outputs(t)); n != 3 {
 		t.Errorf("%d output files of the living command after a sweep, want 3", n)
 	}
 
-	ok(t, os.WriteFile(proceed, []byte("go\n"), 0))
+	expect.OK(t, os.WriteFile(proceed, []byte("go\n"), 0))
 	lock, err := s.host.Files().Lock(t.Context(), "/lock", host.LockExclusive)
-	ok(t, err)
-	ok(t, lock.Unlock())
+	expect.OK(t, err)
+	expect.OK(t, lock.Unlock())
 	if data, err := os.ReadFile(done); err != nil || string(data) != "go input\n" {
 		t.Errorf("the command did not finish: %q, %v", data, err)
 	}
 	next := host.NewIllumos(s.options())
 	_, err = next.Run(t.Context(), host.Command{Program: "other"})
-	ok(t, err)
+	expect.OK(t, err)
 	if left := s.outputs(t); len(left) != 0 {
 		t.Errorf("the next run did not sweep %v", left)
 	}
@@ -352,7 +353,7 @@ func TestRunInAZone(t *testing.T) {
 		run := func(zone string, c host.Command) host.Result {
 			c.Zone, c.ReadOnly = zone, readOnly
 			got, err := s.host.Run(t.Context(), c)
-			ok(t, err)
+			expect.OK(t, err)
 			return got
 		}
 		got := run("web1", host.Command{Program: "printf", Args: []string{"%s|", "it's", "$HOME", "a\nb", ""}})
@@ -387,7 +388,7 @@ func TestDialReachesAServer(t *testing.T) {
 		}
 	}()
 	c, err := s.host.Dial(ctx, "tcp", listener.Addr().String())
-	ok(t, err)
+	expect.OK(t, err)
 	defer c.Close()
 	if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || line != "hello\n" {
 		t.Errorf("got %q, %v", line, err)
@@ -402,7 +403,7 @@ func TestDialReachesAServer(t *testing.T) {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }

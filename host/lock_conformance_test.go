@@ -8,46 +8,47 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 func TestLockExcludes(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
 		first, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		for _, mode := range []host.LockMode{host.TryExclusive, host.TryShared} {
 			_, err := f.Lock(t.Context(), "/lock", mode)
-			fails(t, err, host.ErrLocked)
+			expect.Fails(t, err, host.ErrLocked)
 		}
-		ok(t, first.Unlock())
-		ok(t, first.Unlock())
+		expect.OK(t, first.Unlock())
+		expect.OK(t, first.Unlock())
 		info, err := f.Stat("/lock")
-		ok(t, err)
+		expect.OK(t, err)
 		if info.Mode != 0o600 {
 			t.Errorf("the lock's file has mode %v", info.Mode)
 		}
 
 		one, err := f.Lock(t.Context(), "/lock", host.LockShared)
-		ok(t, err)
+		expect.OK(t, err)
 		two, err := f.Lock(t.Context(), "/lock", host.TryShared)
-		ok(t, err)
-		ok(t, one.Unlock())
+		expect.OK(t, err)
+		expect.OK(t, one.Unlock())
 		_, err = f.Lock(t.Context(), "/lock", host.TryExclusive)
-		fails(t, err, host.ErrLocked)
-		ok(t, two.Unlock())
+		expect.Fails(t, err, host.ErrLocked)
+		expect.OK(t, two.Unlock())
 		three, err := f.Lock(t.Context(), "/lock", host.TryExclusive)
-		ok(t, err)
-		ok(t, three.Unlock())
+		expect.OK(t, err)
+		expect.OK(t, three.Unlock())
 	})
 }
 
 func TestLockTellsItsHolder(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
 		l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		defer l.Unlock()
-		ok(t, l.Write([]byte("process 4711 since yesterday")))
-		ok(t, l.Write([]byte("process 12")))
-		holds(t, f, "/lock", "process 12")
+		expect.OK(t, l.Write([]byte("process 4711 since yesterday")))
+		expect.OK(t, l.Write([]byte("process 12")))
+		expect.Holds(t, f, "/lock", "process 12")
 	})
 }
 
@@ -59,7 +60,7 @@ func TestLockIsOfTheFileThatHasTheName(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
 		inTurn(t, f, func(l host.Lock) error { return errors.Join(f.Remove("/lock"), l.Unlock()) })
 		_, err := f.Stat("/lock")
-		fails(t, err, fs.ErrNotExist)
+		expect.Fails(t, err, fs.ErrNotExist)
 	})
 }
 
@@ -92,7 +93,7 @@ func inTurn(t *testing.T, f host.Files, end func(host.Lock) error) {
 func TestLockGivesUpWithItsContext(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
 		l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error)
 		go func() {
@@ -100,28 +101,28 @@ func TestLockGivesUpWithItsContext(t *testing.T) {
 			gone <- err
 		}()
 		cancel()
-		fails(t, <-gone, context.Canceled)
-		ok(t, l.Unlock())
+		expect.Fails(t, <-gone, context.Canceled)
+		expect.OK(t, l.Unlock())
 		l, err = f.Lock(t.Context(), "/lock", host.TryExclusive)
-		ok(t, err)
-		ok(t, l.Unlock())
+		expect.OK(t, err)
+		expect.OK(t, l.Unlock())
 		_, err = f.Lock(ctx, "/lock", host.LockExclusive)
-		fails(t, err, context.Canceled)
+		expect.Fails(t, err, context.Canceled)
 	})
 }
 
 func TestLockLastsWhileACommandRetainsIt(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
 		l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		release := host.Retain(host.WithLock(t.Context(), l))
-		ok(t, l.Unlock())
+		expect.OK(t, l.Unlock())
 		_, err = f.Lock(t.Context(), "/lock", host.TryExclusive)
-		fails(t, err, host.ErrLocked)
+		expect.Fails(t, err, host.ErrLocked)
 		release()
 		release()
 		l, err = f.Lock(t.Context(), "/lock", host.TryExclusive)
-		ok(t, err)
-		ok(t, l.Unlock())
+		expect.OK(t, err)
+		expect.OK(t, l.Unlock())
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 func TestReadOnlyRunsQueriesOnly(t *testing.T) {
@@ -22,7 +23,7 @@ func TestReadOnlyRunsQueriesOnly(t *testing.T) {
 	}
 	h := host.ForAction(host.ReadOnly(f), "x")
 	_, err := h.Run(t.Context(), host.Command{Program: "look", ReadOnly: true})
-	ok(t, err)
+	expect.OK(t, err)
 	if _, err := h.Run(t.Context(), host.Command{Program: "act"}); !errors.Is(err, host.ErrReadOnly) {
 		t.Errorf("got %v", err)
 	}
@@ -33,8 +34,8 @@ func TestReadOnlyRunsQueriesOnly(t *testing.T) {
 
 func TestReadOnlyFilesCannotBeChanged(t *testing.T) {
 	inner := newFake()
-	ok(t, inner.files.Mkdir("/dir", 0o755))
-	put(t, inner.files, "/dir/a", "x")
+	expect.OK(t, inner.files.Mkdir("/dir", 0o755))
+	expect.Put(t, inner.files, "/dir/a", "x")
 	inner.files.Fail(func(op, name string) error {
 		switch op {
 		case "append", "write", "rename", "remove", "mkdir", "chmod":
@@ -43,27 +44,27 @@ func TestReadOnlyFilesCannotBeChanged(t *testing.T) {
 		return nil
 	})
 	f, err := host.ReadOnly(inner).Files().In("/dir")
-	ok(t, err)
+	expect.OK(t, err)
 	for _, flag := range []int{os.O_WRONLY, os.O_RDWR, os.O_CREATE, os.O_TRUNC, os.O_WRONLY | os.O_APPEND} {
 		_, err := f.Open("/a", flag, 0)
-		fails(t, err, host.ErrReadOnly)
+		expect.Fails(t, err, host.ErrReadOnly)
 	}
-	fails(t, f.Append("/a", nil), host.ErrReadOnly)
-	fails(t, f.Rename("/a", "/b"), host.ErrReadOnly)
-	fails(t, f.Remove("/a"), host.ErrReadOnly)
-	fails(t, f.Mkdir("/b", 0o755), host.ErrReadOnly)
-	fails(t, f.Chmod("/a", 0), host.ErrReadOnly)
-	fails(t, host.WriteFile(f, "/a", nil, 0), host.ErrReadOnly)
+	expect.Fails(t, f.Append("/a", nil), host.ErrReadOnly)
+	expect.Fails(t, f.Rename("/a", "/b"), host.ErrReadOnly)
+	expect.Fails(t, f.Remove("/a"), host.ErrReadOnly)
+	expect.Fails(t, f.Mkdir("/b", 0o755), host.ErrReadOnly)
+	expect.Fails(t, f.Chmod("/a", 0), host.ErrReadOnly)
+	expect.Fails(t, host.WriteFile(f, "/a", nil, 0), host.ErrReadOnly)
 	_, err = f.Lock(t.Context(), "/a", host.TryExclusive)
-	fails(t, err, host.ErrReadOnly)
+	expect.Fails(t, err, host.ErrReadOnly)
 
-	holds(t, f, "/a", "x")
+	expect.Holds(t, f, "/a", "x")
 	names(t, f, "/")
-	ok(t, f.Sync("/a"))
-	ok(t, f.SyncDir("/"))
+	expect.OK(t, f.Sync("/a"))
+	expect.OK(t, f.SyncDir("/"))
 	l, err := f.Lock(t.Context(), "/a", host.LockShared)
-	ok(t, err)
-	ok(t, l.Unlock())
+	expect.OK(t, err)
+	expect.OK(t, l.Unlock())
 }
 
 func TestReadOnlyConnectionsCarryGetsOnly(t *testing.T) {
@@ -78,16 +79,16 @@ func TestReadOnlyConnectionsCarryGetsOnly(t *testing.T) {
 	// A GET may have a body, as Propolis' state monitor does.
 	for range 2 {
 		r, err := http.NewRequest("GET", "http://propolis/instance/state-monitor", strings.NewReader("PUT / HTTP/1.1\r\n\r\n"))
-		ok(t, err)
+		expect.OK(t, err)
 		a, err := c.Do(r)
-		ok(t, err)
+		expect.OK(t, err)
 		_, err = io.ReadAll(a.Body)
-		ok(t, err)
+		expect.OK(t, err)
 		a.Body.Close()
 	}
 	for _, method := range []string{"PUT", "POST", "DELETE", "PATCH"} {
 		r, err := http.NewRequest(method, "http://propolis/instance", strings.NewReader("x"))
-		ok(t, err)
+		expect.OK(t, err)
 		if _, err := c.Do(r); !errors.Is(err, host.ErrReadOnly) {
 			t.Errorf("%s: got %v", method, err)
 		}
@@ -114,7 +115,7 @@ func TestReadOnlyConnectionsRefuseWhateverComesInPieces(t *testing.T) {
 			}
 		})
 		conn, err := host.ReadOnly(f).Dial(t.Context(), "tcp", "propolis")
-		ok(t, err)
+		expect.OK(t, err)
 		go io.Copy(io.Discard, conn)
 		var refused error
 		for len(request) > 0 && refused == nil {

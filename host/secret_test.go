@@ -12,33 +12,34 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 const secret = "thirty-two bytes that nobody sees"
 
 func TestSecretsAreWrittenAndWiped(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
-		ok(t, host.WriteSecret(f, "/key", []byte(secret), "a key"))
-		holds(t, f, "/key", secret)
+		expect.OK(t, host.WriteSecret(f, "/key", []byte(secret), "a key"))
+		expect.Holds(t, f, "/key", secret)
 		info, err := f.Stat("/key")
-		ok(t, err)
+		expect.OK(t, err)
 		if info.Mode.Perm() != 0o600 {
 			t.Errorf("mode %v", info.Mode)
 		}
-		fails(t, host.WriteSecret(f, "/key", []byte("other"), "a key"), fs.ErrExist)
-		holds(t, f, "/key", secret)
+		expect.Fails(t, host.WriteSecret(f, "/key", []byte("other"), "a key"), fs.ErrExist)
+		expect.Holds(t, f, "/key", secret)
 
 		late, err := f.Open("/key", 0, 0)
-		ok(t, err)
+		expect.OK(t, err)
 		defer late.Close()
-		ok(t, host.WipeSecret(f, "/key"))
+		expect.OK(t, host.WipeSecret(f, "/key"))
 		seen := make([]byte, 2*len(secret))
 		n, _ := late.ReadAt(seen, 0)
 		if got := string(seen[:n]); got != strings.Repeat("\x00", len(secret)+1) {
 			t.Errorf("a process that has it open reads %q", got)
 		}
 		_, err = f.Stat("/key")
-		fails(t, err, fs.ErrNotExist)
+		expect.Fails(t, err, fs.ErrNotExist)
 		if err := host.WipeSecret(f, "/key"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a missing file: %v", err)
 		}
@@ -47,13 +48,13 @@ func TestSecretsAreWrittenAndWiped(t *testing.T) {
 
 func TestALinkInASecretsPlaceIsRemovedAndNotFollowed(t *testing.T) {
 	f := hosttest.Memory()
-	put(t, f, "/victim", "data")
-	ok(t, f.Symlink("/victim", "/key"))
-	fails(t, host.WriteSecret(f, "/key", []byte(secret), "a key"), fs.ErrExist)
-	ok(t, host.WipeSecret(f, "/key"))
-	holds(t, f, "/victim", "data")
+	expect.Put(t, f, "/victim", "data")
+	expect.OK(t, f.Symlink("/victim", "/key"))
+	expect.Fails(t, host.WriteSecret(f, "/key", []byte(secret), "a key"), fs.ErrExist)
+	expect.OK(t, host.WipeSecret(f, "/key"))
+	expect.Holds(t, f, "/victim", "data")
 	_, err := f.Stat("/key")
-	fails(t, err, fs.ErrNotExist)
+	expect.Fails(t, err, fs.ErrNotExist)
 }
 
 func TestASecretThatCannotBeWrittenLeavesNothing(t *testing.T) {
@@ -86,19 +87,19 @@ func TestTracesDoNotShowSecrets(t *testing.T) {
 		"under a crash in an action": func(h host.Host) host.Host { return host.ForAction(host.Crash(h, 0, host.CrashBefore), "a") },
 	} {
 		f := newFake()
-		ok(t, f.files.Mkdir("/run", 0o700))
+		expect.OK(t, f.files.Mkdir("/run", 0o700))
 		h, events := record(f)
 		outer := decorate(h)
-		ok(t, host.WriteSecret(outer.Files(), "/run/a key", []byte(secret), "the key of 3"))
-		holds(t, f.files, "/run/a key", secret)
-		ok(t, host.WipeSecret(outer.Files(), "/run/a key"))
+		expect.OK(t, host.WriteSecret(outer.Files(), "/run/a key", []byte(secret), "the key of 3"))
+		expect.Holds(t, f.files, "/run/a key", secret)
+		expect.OK(t, host.WipeSecret(outer.Files(), "/run/a key"))
 
 		want := append([]host.Line{host.SecretLine("/run/a key", "the key of 3")}, host.WipeLines("/run/a key")...)
 		if diff := cmp.Diff(want, lines(events())); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		text, err := json.Marshal(events())
-		ok(t, err)
+		expect.OK(t, err)
 		if strings.Contains(string(text), secret[:8]) || strings.Contains(string(text), `\u0000`) {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -107,11 +108,11 @@ func TestTracesDoNotShowSecrets(t *testing.T) {
 
 func TestATraceOfAViewNamesSecretsFromTheTop(t *testing.T) {
 	f := newFake()
-	ok(t, f.files.Mkdir("/run", 0o700))
+	expect.OK(t, f.files.Mkdir("/run", 0o700))
 	h, events := record(f)
 	in, err := h.Files().In("/run")
-	ok(t, err)
-	ok(t, host.WriteSecret(in, "/key", []byte(secret), "the key of 3"))
+	expect.OK(t, err)
+	expect.OK(t, host.WriteSecret(in, "/key", []byte(secret), "the key of 3"))
 	if diff := cmp.Diff([]host.Line{host.SecretLine("/run/key", "the key of 3")}, lines(events())); diff != "" {
 		t.Error(diff)
 	}
@@ -119,7 +120,7 @@ func TestATraceOfAViewNamesSecretsFromTheTop(t *testing.T) {
 
 func TestSecretsAreNotWrittenWhereNothingIsChanged(t *testing.T) {
 	f := newFake()
-	put(t, f.files, "/old", "x")
+	expect.Put(t, f.files, "/old", "x")
 	files := host.ReadOnly(f).Files()
 	if err := host.WriteSecret(files, "/key", []byte(secret), "a key"); !errors.Is(err, host.ErrReadOnly) {
 		t.Error(err)
@@ -127,7 +128,7 @@ func TestSecretsAreNotWrittenWhereNothingIsChanged(t *testing.T) {
 	if err := host.WipeSecret(files, "/old"); !errors.Is(err, host.ErrReadOnly) {
 		t.Error(err)
 	}
-	holds(t, f.files, "/old", "x")
+	expect.Holds(t, f.files, "/old", "x")
 }
 
 // TestACrashAnywhereLeavesASecretThatCanBeWiped kills the writer at each point:
@@ -142,7 +143,7 @@ func TestACrashAnywhereLeavesASecretThatCanBeWiped(t *testing.T) {
 				err = host.WipeSecret(h.Files(), "/key")
 			}
 			if !h.Crashed() {
-				ok(t, err)
+				expect.OK(t, err)
 				if point != 5 { // open, write, write, remove
 					t.Errorf("%d points", point-1)
 				}

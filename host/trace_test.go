@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 // record traces a host into a list.
@@ -76,25 +77,25 @@ func TestTraceTellsOfCommands(t *testing.T) {
 func TestTraceTellsOfFilesAsExplainWould(t *testing.T) {
 	h, events := record(newFake())
 	f := h.Files()
-	ok(t, host.MkdirAll(f, "/zone/root/etc", 0o755))
-	ok(t, host.WriteFile(f, "/zone/a", []byte("one\n"), 0o644))
+	expect.OK(t, host.MkdirAll(f, "/zone/root/etc", 0o755))
+	expect.OK(t, host.WriteFile(f, "/zone/a", []byte("one\n"), 0o644))
 	in, err := f.In("/zone/root")
-	ok(t, err)
-	ok(t, host.WriteFile(in, "/etc/site.xml", []byte("<x/>"), 0o644))
+	expect.OK(t, err)
+	expect.OK(t, host.WriteFile(in, "/etc/site.xml", []byte("<x/>"), 0o644))
 	inner, err := in.In("etc")
-	ok(t, err)
-	put(t, inner, "/b", "b")
-	ok(t, in.Append("/etc/b", []byte("c")))
-	ok(t, in.Chmod("/etc/b", 0o600))
-	ok(t, in.Rename("/etc/b", "/etc/c"))
-	ok(t, in.Remove("/etc/c"))
-	ok(t, f.Mkdir("/zone/dir", 0o700))
-	ok(t, host.CopyFile(in, "/etc/site.xml", "/etc/copy", 0o644))
+	expect.OK(t, err)
+	expect.Put(t, inner, "/b", "b")
+	expect.OK(t, in.Append("/etc/b", []byte("c")))
+	expect.OK(t, in.Chmod("/etc/b", 0o600))
+	expect.OK(t, in.Rename("/etc/b", "/etc/c"))
+	expect.OK(t, in.Remove("/etc/c"))
+	expect.OK(t, f.Mkdir("/zone/dir", 0o700))
+	expect.OK(t, host.CopyFile(in, "/etc/site.xml", "/etc/copy", 0o644))
 	file, err := f.Open("/zone/a", os.O_WRONLY|os.O_APPEND, 0)
-	ok(t, err)
+	expect.OK(t, err)
 	_, err = io.WriteString(file, "two\n")
-	ok(t, err)
-	ok(t, file.Close())
+	expect.OK(t, err)
+	expect.OK(t, file.Close())
 
 	want := []host.Line{
 		host.MkdirLine("/zone/root/etc", 0o755),
@@ -116,19 +117,19 @@ func TestTraceTellsOfFilesAsExplainWould(t *testing.T) {
 
 func TestTraceTellsNothingOfLooking(t *testing.T) {
 	inner := newFake()
-	put(t, inner.files, "/a", "x")
+	expect.Put(t, inner.files, "/a", "x")
 	h, events := record(inner)
 	f := h.Files()
-	holds(t, f, "/a", "x")
+	expect.Holds(t, f, "/a", "x")
 	names(t, f, "/")
-	ok(t, f.Sync("/a"))
-	ok(t, f.SyncDir("/"))
+	expect.OK(t, f.Sync("/a"))
+	expect.OK(t, f.SyncDir("/"))
 	file, err := f.Open("/a", os.O_RDWR, 0)
-	ok(t, err)
-	ok(t, file.Close())
+	expect.OK(t, err)
+	expect.OK(t, file.Close())
 	l, err := f.Lock(t.Context(), "/a", host.LockShared)
-	ok(t, err)
-	ok(t, l.Unlock())
+	expect.OK(t, err)
+	expect.OK(t, l.Unlock())
 	if got := events(); len(got) != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -177,11 +178,11 @@ func TestTraceTellsOfRequests(t *testing.T) {
 		ask := func(method, path, body string) {
 			t.Helper()
 			r, err := http.NewRequestWithContext(t.Context(), method, "http://[fd00::1]:12400"+path, strings.NewReader(body))
-			ok(t, err)
+			expect.OK(t, err)
 			a, err := c.Do(r)
-			ok(t, err)
+			expect.OK(t, err)
 			_, err = io.ReadAll(a.Body)
-			ok(t, err)
+			expect.OK(t, err)
 			a.Body.Close()
 			time.Sleep(time.Minute) // idle connections are no requests
 		}
@@ -243,20 +244,20 @@ func TestTraceLetsAnUpgradedConnectionBe(t *testing.T) {
 	})
 	h, events := record(f)
 	conn, err := h.Dial(t.Context(), "tcp", "propolis")
-	ok(t, err)
+	expect.OK(t, err)
 	fmt.Fprint(conn, "GET /instance/serial HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n")
 	r := bufio.NewReader(conn)
 	for line := ""; line != "\r\n"; {
 		line, err = r.ReadString('\n')
-		ok(t, err)
+		expect.OK(t, err)
 	}
 	fmt.Fprint(conn, "PUT /not/a/request HTTP/1.1\n")
 	line, err := r.ReadString('\n')
-	ok(t, err)
+	expect.OK(t, err)
 	if line != "echo PUT /not/a/request HTTP/1.1\n" {
 		t.Errorf("got %q", line)
 	}
-	ok(t, conn.Close())
+	expect.OK(t, conn.Close())
 	f.done.Wait()
 	got := events()
 	if len(got) != 1 || got[0].Status != 101 || got[0].Error != "" {

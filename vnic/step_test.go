@@ -26,26 +26,17 @@ const mac = "02:08:20:a1:00:0f"
 type sled struct {
 	t *testing.T
 	*sim.Sled
-	host.Host
-	ran []string
+	steptest.Noted
 }
 
 func newSled(t *testing.T, mode world.Mode) *sled {
 	t.Helper()
 	s := &sled{t: t, Sled: sim.New(sim.Options{Mode: mode}, hosttest.Files)}
 	t.Cleanup(s.Close)
-	s.Host = s.Sled.Host()
+	s.Noted.Host = s.Sled.Host()
 	s.do(CreateEtherstub{Name: "stub0"})
-	s.ran = nil
+	s.Ran = nil
 	return s
-}
-
-// Run notes the commands that change something.
-func (s *sled) Run(ctx context.Context, c host.Command) (host.Result, error) {
-	if !c.ReadOnly {
-		s.ran = append(s.ran, c.Shell())
-	}
-	return s.Host.Run(ctx, c)
 }
 
 type step = steptest.Step
@@ -53,10 +44,7 @@ type step = steptest.Step
 // do does steps, which must succeed and do what they explain.
 func (s *sled) do(steps ...step) {
 	s.t.Helper()
-	for _, d := range steps {
-		s.ran = nil
-		steptest.Does(s.t, s, d)
-	}
+	s.Does(s.t, steps...)
 }
 
 // change looks behind the doors.
@@ -110,10 +98,10 @@ func TestTheMTUOfAVNICThatIsThereIsSet(t *testing.T) {
 	if got := s.link("v0").MTU; got != 1500 {
 		t.Errorf("MTU %d", got)
 	}
-	s.ran = nil
+	s.Ran = nil
 	other := SetMTU{Name: "v0", MAC: "02:08:20:00:00:01", Over: "stub0", MTU: 1400}
-	if err := other.Do(t.Context(), s); !errors.Is(err, host.ErrRefused) || s.ran != nil {
-		t.Errorf("foreign: %v, ran %v", err, s.ran)
+	if err := other.Do(t.Context(), s); !errors.Is(err, host.ErrRefused) || s.Ran != nil {
+		t.Errorf("foreign: %v, ran %v", err, s.Ran)
 	}
 }
 
@@ -144,9 +132,9 @@ func TestCreateRefusesANameThatIsThere(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		s.ran = nil
-		if err := create.Do(t.Context(), s); !errors.Is(err, host.ErrExists) || s.ran != nil {
-			t.Errorf("%s: %v, ran %v", mode, err, s.ran)
+		s.Ran = nil
+		if err := create.Do(t.Context(), s); !errors.Is(err, host.ErrExists) || s.Ran != nil {
+			t.Errorf("%s: %v, ran %v", mode, err, s.Ran)
 		}
 	}
 }
@@ -167,9 +155,9 @@ func TestCreateFails(t *testing.T) {
 		{Name: "bad-name", Over: "stub0", MAC: mac}, {Name: "v1", Over: "", MAC: mac}, {Name: "v1", Over: "stub0"},
 		{Name: "v1", Over: "stub0", MAC: "2:8:20:a1:0:f"}, {Name: "v1", Over: "stub0", MAC: mac, VLAN: 4095}, {Name: "v1", Over: "stub0", MAC: mac, MTU: -1},
 	} {
-		s.ran = nil
-		if err := create.Do(t.Context(), s); err == nil || s.ran != nil || create.Explain() != nil {
-			t.Errorf("%+v: %v, ran %v, explains %v", create, err, s.ran, create.Explain())
+		s.Ran = nil
+		if err := create.Do(t.Context(), s); err == nil || s.Ran != nil || create.Explain() != nil {
+			t.Errorf("%+v: %v, ran %v, explains %v", create, err, s.Ran, create.Explain())
 		}
 	}
 }

@@ -25,15 +25,14 @@ import (
 type sled struct {
 	t *testing.T
 	*sim.Sled
-	host.Host
-	ran []string
+	steptest.Noted
 }
 
 func newSled(t *testing.T, latency string) *sled {
 	t.Helper()
 	s := &sled{t: t, Sled: sim.New(sim.Options{Latency: latency}, hosttest.Files)}
 	t.Cleanup(s.Close)
-	s.Host = s.Sled.Host()
+	s.Noted.Host = s.Sled.Host()
 	s.change(func(tx *world.Tx) {
 		must := func(err error) {
 			if err != nil {
@@ -60,23 +59,12 @@ func newSled(t *testing.T, latency string) *sled {
 
 const ipmgmtd = "svc:/network/ip-interface-management:default"
 
-// Run notes the commands that change something.
-func (s *sled) Run(ctx context.Context, c host.Command) (host.Result, error) {
-	if !c.ReadOnly {
-		s.ran = append(s.ran, c.Shell())
-	}
-	return s.Host.Run(ctx, c)
-}
-
 type step = steptest.Step
 
 // do does steps, which must succeed and do what they explain.
 func (s *sled) do(steps ...step) {
 	s.t.Helper()
-	for _, d := range steps {
-		s.ran = nil
-		steptest.Does(s.t, s, d)
-	}
+	s.Does(s.t, steps...)
 }
 
 func (s *sled) change(fn func(*world.Tx)) {
@@ -263,15 +251,15 @@ func TestStepsRefuseWhatWouldBeMisunderstood(t *testing.T) {
 		AddRoute{Destination: "default", Gateway: "router"}, AddRoute{Destination: "10.0.0.0", Gateway: "10.0.0.1"},
 		AddRoute{Destination: "fd00::/64", Gateway: "10.0.0.1"}, AddRoute{Destination: "default", Gateway: "10.0.0.1", Link: "-v"},
 	} {
-		s.ran = nil
-		if err := d.Do(t.Context(), s); err == nil || s.ran != nil || d.Explain() != nil {
-			t.Errorf("%#v: %v, ran %v, explains %v", d, err, s.ran, d.Explain())
+		s.Ran = nil
+		if err := d.Do(t.Context(), s); err == nil || s.Ran != nil || d.Explain() != nil {
+			t.Errorf("%#v: %v, ran %v, explains %v", d, err, s.Ran, d.Explain())
 		}
 	}
 	for _, d := range []step{DeleteInterface{Link: "v0/x"}, DeleteAddress{Object: "v0"}} {
-		s.ran = nil
-		if err := d.Do(t.Context(), s); err == nil || s.ran != nil {
-			t.Errorf("%#v: %v, ran %v", d, err, s.ran)
+		s.Ran = nil
+		if err := d.Do(t.Context(), s); err == nil || s.Ran != nil {
+			t.Errorf("%#v: %v, ran %v", d, err, s.Ran)
 		}
 	}
 }

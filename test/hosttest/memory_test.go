@@ -10,18 +10,19 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 func TestMemoryMountpointsHaveTheirDevice(t *testing.T) {
 	f := hosttest.Memory()
-	ok(t, host.MkdirAll(f, "/pool/zone/sub", 0o755))
-	put(t, f, "/pool/zone/file", "x")
-	ok(t, f.SetDevice("/pool/zone", 7))
+	expect.OK(t, host.MkdirAll(f, "/pool/zone/sub", 0o755))
+	expect.Put(t, f, "/pool/zone/file", "x")
+	expect.OK(t, f.SetDevice("/pool/zone", 7))
 	in, err := f.In("/pool/zone")
-	ok(t, err)
+	expect.OK(t, err)
 	device := func(f host.Files, name string) uint64 {
 		info, err := f.Stat(name)
-		ok(t, err)
+		expect.OK(t, err)
 		return info.Device
 	}
 	for name, want := range map[string]uint64{"/": 1, "/pool": 1, "/pool/zone": 7, "/pool/zone/sub": 7, "/pool/zone/file": 7} {
@@ -33,73 +34,73 @@ func TestMemoryMountpointsHaveTheirDevice(t *testing.T) {
 		t.Errorf("a view's top is on device %d", got)
 	}
 	list, err := f.ReadDir("/pool")
-	ok(t, err)
+	expect.OK(t, err)
 	if len(list) != 1 || list[0].Device != 7 {
 		t.Errorf("ReadDir: %+v", list)
 	}
-	fails(t, f.Rename("/pool/zone/file", "/pool/file"), syscall.EXDEV)
-	fails(t, f.Remove("/pool/zone"), syscall.EBUSY)
-	ok(t, f.SetDevice("/pool/zone", 0))
-	ok(t, f.Rename("/pool/zone/file", "/pool/file"))
-	fails(t, f.SetDevice("/no", 3), os.ErrNotExist)
-	fails(t, f.SetDevice("/pool/file", 3), syscall.ENOTDIR)
+	expect.Fails(t, f.Rename("/pool/zone/file", "/pool/file"), syscall.EXDEV)
+	expect.Fails(t, f.Remove("/pool/zone"), syscall.EBUSY)
+	expect.OK(t, f.SetDevice("/pool/zone", 0))
+	expect.OK(t, f.Rename("/pool/zone/file", "/pool/file"))
+	expect.Fails(t, f.SetDevice("/no", 3), os.ErrNotExist)
+	expect.Fails(t, f.SetDevice("/pool/file", 3), syscall.ENOTDIR)
 }
 
 func TestMemoryFaults(t *testing.T) {
 	f := hosttest.Memory()
-	ok(t, f.Mkdir("/dir", 0o755))
+	expect.OK(t, f.Mkdir("/dir", 0o755))
 	in, err := f.In("/dir")
-	ok(t, err)
-	put(t, in, "/a", "x")
+	expect.OK(t, err)
+	expect.Put(t, in, "/a", "x")
 	f.Fail(func(op, name string) error {
 		if name == "/dir/a" && (op == "append" || op == "sync") {
 			return syscall.ENOSPC
 		}
 		return nil
 	})
-	fails(t, in.Append("/a", []byte("y")), syscall.ENOSPC)
-	fails(t, f.Sync("/dir/a"), syscall.ENOSPC)
-	holds(t, f, "/dir/a", "x")
+	expect.Fails(t, in.Append("/a", []byte("y")), syscall.ENOSPC)
+	expect.Fails(t, f.Sync("/dir/a"), syscall.ENOSPC)
+	expect.Holds(t, f, "/dir/a", "x")
 	f.Fail(nil)
-	ok(t, f.Sync("/dir/a"))
+	expect.OK(t, f.Sync("/dir/a"))
 }
 
 func TestMemoryWritesHalf(t *testing.T) {
 	f := hosttest.Memory()
-	put(t, f, "/a", "")
+	expect.Put(t, f, "/a", "")
 	f.Fail(func(op, name string) error {
 		if op == "append" || op == "write" {
 			return &hosttest.ShortWrite{Written: 3, Err: syscall.ENOSPC}
 		}
 		return nil
 	})
-	fails(t, f.Append("/a", []byte("hello")), syscall.ENOSPC)
-	holds(t, f, "/a", "hel")
+	expect.Fails(t, f.Append("/a", []byte("hello")), syscall.ENOSPC)
+	expect.Holds(t, f, "/a", "hel")
 	file, err := f.Open("/a", os.O_WRONLY|os.O_TRUNC, 0)
-	ok(t, err)
+	expect.OK(t, err)
 	n, err := file.Write([]byte("world"))
 	if n != 3 || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %d, %v", n, err)
 	}
-	holds(t, f, "/a", "wor")
+	expect.Holds(t, f, "/a", "wor")
 }
 
 func TestMemoryLocksWaitInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := hosttest.Memory()
 		l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		start := time.Now()
 		go func() {
 			time.Sleep(time.Hour)
 			_ = l.Unlock()
 		}()
 		l, err = f.Lock(t.Context(), "/lock", host.LockExclusive)
-		ok(t, err)
+		expect.OK(t, err)
 		if waited := time.Since(start); waited != time.Hour {
 			t.Errorf("waited %v", waited)
 		}
-		ok(t, l.Unlock())
+		expect.OK(t, l.Unlock())
 	})
 }
 
@@ -108,7 +109,7 @@ func TestLockQueueIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := hosttest.Memory()
 		reader, err := f.Lock(t.Context(), "/lock", host.LockShared)
-		ok(t, err)
+		expect.OK(t, err)
 		order := make(chan string, 2)
 		go func() {
 			l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
@@ -119,7 +120,7 @@ func TestLockQueueIsFair(t *testing.T) {
 		}()
 		synctest.Wait()
 		_, err = f.Lock(t.Context(), "/lock", host.TryShared)
-		fails(t, err, host.ErrLocked)
+		expect.Fails(t, err, host.ErrLocked)
 		go func() {
 			l, err := f.Lock(t.Context(), "/lock", host.LockShared)
 			if err == nil {
@@ -128,7 +129,7 @@ func TestLockQueueIsFair(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		ok(t, reader.Unlock())
+		expect.OK(t, reader.Unlock())
 		if first, second := <-order, <-order; first != "writer" || second != "reader" {
 			t.Errorf("%s came before %s", first, second)
 		}
@@ -139,26 +140,26 @@ func TestLockQueueIsFair(t *testing.T) {
 // way round, also through a file that was open.
 func TestAMemoryCloneGoesOnByItself(t *testing.T) {
 	f := hosttest.Memory()
-	ok(t, host.MkdirAll(f, "/a/b", 0o755))
-	ok(t, f.SetDevice("/a", 7))
-	put(t, f, "/a/b/file", "both")
+	expect.OK(t, host.MkdirAll(f, "/a/b", 0o755))
+	expect.OK(t, f.SetDevice("/a", 7))
+	expect.Put(t, f, "/a/b/file", "both")
 	open, err := f.Open("/a/b/file", os.O_RDWR, 0)
-	ok(t, err)
+	expect.OK(t, err)
 	held, err := f.Lock(t.Context(), "/a/lock", host.LockExclusive)
-	ok(t, err)
+	expect.OK(t, err)
 	clone := f.Clone()
 	_, err = clone.Lock(t.Context(), "/a/lock", host.TryExclusive)
-	ok(t, err)
+	expect.OK(t, err)
 	_, err = open.Write([]byte("this"))
-	ok(t, err)
-	ok(t, clone.Append("/a/b/file", []byte(" that")))
-	ok(t, f.Append("/a/b/file", []byte(" one")))
-	put(t, clone, "/a/b/new", "")
-	ok(t, f.Chmod("/a/b", 0o700))
-	ok(t, held.Unlock())
+	expect.OK(t, err)
+	expect.OK(t, clone.Append("/a/b/file", []byte(" that")))
+	expect.OK(t, f.Append("/a/b/file", []byte(" one")))
+	expect.Put(t, clone, "/a/b/new", "")
+	expect.OK(t, f.Chmod("/a/b", 0o700))
+	expect.OK(t, held.Unlock())
 	for file, want := range map[*hosttest.MemoryFiles]string{f: "this one", clone: "both that"} {
 		data, err := host.ReadFile(file, "/a/b/file")
-		ok(t, err)
+		expect.OK(t, err)
 		if string(data) != want {
 			t.Errorf("%q, want %q", data, want)
 		}
@@ -167,7 +168,7 @@ func TestAMemoryCloneGoesOnByItself(t *testing.T) {
 		t.Errorf("a file of the clone: %v", err)
 	}
 	info, err := clone.Stat("/a/b")
-	ok(t, err)
+	expect.OK(t, err)
 	if info.Mode.Perm() != 0o755 || info.Device != 7 {
 		t.Errorf("%+v", info)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/hosttest/expect"
 )
 
 // cuts looks at the file system after many different power cuts.
@@ -30,7 +31,7 @@ func outcomes(t *testing.T, p *hosttest.PowerCutFiles, name string) map[string]b
 		if errors.Is(err, fs.ErrNotExist) {
 			data = []byte("-")
 		} else {
-			ok(t, err)
+			expect.OK(t, err)
 		}
 		seen[string(data)] = true
 	})
@@ -39,12 +40,12 @@ func outcomes(t *testing.T, p *hosttest.PowerCutFiles, name string) map[string]b
 
 func TestPowerCutKeepsWhatWasFlushed(t *testing.T) {
 	p := hosttest.PowerCuts()
-	put(t, p, "/a", "one")
-	ok(t, p.Sync("/a"))
+	expect.Put(t, p, "/a", "one")
+	expect.OK(t, p.Sync("/a"))
 	if seen := outcomes(t, p, "/a"); !seen["-"] || !seen["one"] || len(seen) != 2 {
 		t.Errorf("name not flushed: %v", seen)
 	}
-	ok(t, p.SyncDir("/"))
+	expect.OK(t, p.SyncDir("/"))
 	if seen := outcomes(t, p, "/a"); !seen["one"] || len(seen) != 1 {
 		t.Errorf("all flushed: %v", seen)
 	}
@@ -52,9 +53,9 @@ func TestPowerCutKeepsWhatWasFlushed(t *testing.T) {
 
 func TestPowerCutTearsAppends(t *testing.T) {
 	p := hosttest.PowerCuts()
-	put(t, p, "/a", "first.")
+	expect.Put(t, p, "/a", "first.")
 	p.Settle()
-	ok(t, p.Append("/a", []byte("second.")))
+	expect.OK(t, p.Append("/a", []byte("second.")))
 	seen := outcomes(t, p, "/a")
 	for _, want := range []string{"first.", "first.second.", "first.sec"} {
 		if !seen[want] {
@@ -66,7 +67,7 @@ func TestPowerCutTearsAppends(t *testing.T) {
 			t.Errorf("%q lost what was flushed, or was never written", text)
 		}
 	}
-	ok(t, p.Sync("/a"))
+	expect.OK(t, p.Sync("/a"))
 	if seen := outcomes(t, p, "/a"); len(seen) != 1 {
 		t.Errorf("flushed: %v", seen)
 	}
@@ -74,10 +75,10 @@ func TestPowerCutTearsAppends(t *testing.T) {
 
 func TestPowerCutReordersAppends(t *testing.T) {
 	p := hosttest.PowerCuts()
-	put(t, p, "/a", "")
+	expect.Put(t, p, "/a", "")
 	p.Settle()
-	ok(t, p.Append("/a", []byte("12")))
-	ok(t, p.Append("/a", []byte("34")))
+	expect.OK(t, p.Append("/a", []byte("12")))
+	expect.OK(t, p.Append("/a", []byte("34")))
 	if seen := outcomes(t, p, "/a"); !seen["\x00\x0034"] {
 		t.Errorf("the second append is never there without the first: %v", seen)
 	}
@@ -85,13 +86,13 @@ func TestPowerCutReordersAppends(t *testing.T) {
 
 func TestPowerCutForgetsRenames(t *testing.T) {
 	p := hosttest.PowerCuts()
-	put(t, p, "/a", "old")
-	put(t, p, "/b", "new")
+	expect.Put(t, p, "/a", "old")
+	expect.Put(t, p, "/b", "new")
 	p.Settle()
-	ok(t, p.Rename("/b", "/a"))
+	expect.OK(t, p.Rename("/b", "/a"))
 	cuts(t, p, func(after *hosttest.PowerCutFiles) {
 		a, err := host.ReadFile(after, "/a")
-		ok(t, err)
+		expect.OK(t, err)
 		_, err = after.Stat("/b")
 		if happened := err != nil; happened != (string(a) == "new") {
 			t.Errorf("a is %q, and b: %v", a, err)
@@ -105,11 +106,11 @@ func TestPowerCutForgetsRenames(t *testing.T) {
 // Renaming a file that was not flushed is the classic mistake.
 func TestPowerCutEmptiesAFileRenamedBeforeItWasFlushed(t *testing.T) {
 	p := hosttest.PowerCuts()
-	put(t, p, "/a", "old")
+	expect.Put(t, p, "/a", "old")
 	p.Settle()
-	put(t, p, "/b", "new")
-	ok(t, p.Rename("/b", "/a"))
-	ok(t, p.SyncDir("/"))
+	expect.Put(t, p, "/b", "new")
+	expect.OK(t, p.Rename("/b", "/a"))
+	expect.OK(t, p.SyncDir("/"))
 	if seen := outcomes(t, p, "/a"); !seen[""] || !seen["new"] || seen["old"] {
 		t.Errorf("got %v", seen)
 	}
@@ -117,10 +118,10 @@ func TestPowerCutEmptiesAFileRenamedBeforeItWasFlushed(t *testing.T) {
 
 func TestPowerCutLosesDirectoriesThatWereNotFlushed(t *testing.T) {
 	p := hosttest.PowerCuts()
-	ok(t, p.Mkdir("/dir", 0o755))
-	put(t, p, "/dir/a", "x")
-	ok(t, p.Sync("/dir/a"))
-	ok(t, p.SyncDir("/dir"))
+	expect.OK(t, p.Mkdir("/dir", 0o755))
+	expect.Put(t, p, "/dir/a", "x")
+	expect.OK(t, p.Sync("/dir/a"))
+	expect.OK(t, p.SyncDir("/dir"))
 	if seen := outcomes(t, p, "/dir/a"); !seen["-"] || !seen["x"] || len(seen) != 2 {
 		t.Errorf("got %v", seen)
 	}
@@ -128,11 +129,11 @@ func TestPowerCutLosesDirectoriesThatWereNotFlushed(t *testing.T) {
 
 func TestPowerCutRemovesADirectoryOnlyWhenEmpty(t *testing.T) {
 	p := hosttest.PowerCuts()
-	ok(t, p.Mkdir("/dir", 0o755))
-	put(t, p, "/dir/a", "x")
+	expect.OK(t, p.Mkdir("/dir", 0o755))
+	expect.Put(t, p, "/dir/a", "x")
 	p.Settle()
-	ok(t, p.Rename("/dir/a", "/a"))
-	ok(t, p.Remove("/dir"))
+	expect.OK(t, p.Rename("/dir/a", "/a"))
+	expect.OK(t, p.Remove("/dir"))
 	cuts(t, p, func(after *hosttest.PowerCutFiles) {
 		_, dir := after.Stat("/dir")
 		_, old := after.Stat("/dir/a")
@@ -145,20 +146,20 @@ func TestPowerCutRemovesADirectoryOnlyWhenEmpty(t *testing.T) {
 
 func TestPowerCutMayForgetAMode(t *testing.T) {
 	p := hosttest.PowerCuts()
-	put(t, p, "/a", "x")
+	expect.Put(t, p, "/a", "x")
 	p.Settle()
-	ok(t, p.Chmod("/a", 0o400))
+	expect.OK(t, p.Chmod("/a", 0o400))
 	modes := map[fs.FileMode]bool{}
 	look := func(after *hosttest.PowerCutFiles) {
 		info, err := after.Stat("/a")
-		ok(t, err)
+		expect.OK(t, err)
 		modes[info.Mode] = true
 	}
 	cuts(t, p, look)
 	if len(modes) != 2 {
 		t.Errorf("got %v", modes)
 	}
-	ok(t, p.Sync("/a"))
+	expect.OK(t, p.Sync("/a"))
 	clear(modes)
 	cuts(t, p, look)
 	if len(modes) != 1 {
@@ -168,27 +169,27 @@ func TestPowerCutMayForgetAMode(t *testing.T) {
 
 func TestPowerCutDropsLocksAndGoesOn(t *testing.T) {
 	p := hosttest.PowerCuts()
-	ok(t, p.Mkdir("/dir", 0o755))
-	ok(t, p.SetDevice("/dir", 5))
+	expect.OK(t, p.Mkdir("/dir", 0o755))
+	expect.OK(t, p.SetDevice("/dir", 5))
 	l, err := p.Lock(t.Context(), "/lock", host.LockExclusive)
-	ok(t, err)
+	expect.OK(t, err)
 	defer l.Unlock()
 	p.Settle()
 	after := p.Cut(func(int) int { return 0 })
 	other, err := after.Lock(t.Context(), "/lock", host.TryExclusive)
-	ok(t, err)
-	ok(t, other.Unlock())
+	expect.OK(t, err)
+	expect.OK(t, other.Unlock())
 	info, err := after.Stat("/dir")
-	ok(t, err)
+	expect.OK(t, err)
 	if info.Device != 5 {
 		t.Errorf("the mountpoint is on device %d", info.Device)
 	}
 
-	ok(t, after.Append("/lock", []byte("x")))
-	ok(t, after.Sync("/lock"))
+	expect.OK(t, after.Append("/lock", []byte("x")))
+	expect.OK(t, after.Sync("/lock"))
 	again := after.Cut(func(int) int { return 0 })
-	holds(t, again, "/lock", "x")
-	holds(t, p, "/lock", "")
+	expect.Holds(t, again, "/lock", "x")
+	expect.Holds(t, p, "/lock", "")
 }
 
 // WriteFile's promise: after a power cut at any of its steps the file holds
@@ -197,7 +198,7 @@ func TestWriteFileSurvivesAPowerCut(t *testing.T) {
 	const before, later = "the old contents", "the new contents, which are longer"
 	for steps := 0; ; steps++ {
 		p := hosttest.PowerCuts()
-		put(t, p, "/a", before)
+		expect.Put(t, p, "/a", before)
 		p.Settle()
 		done := 0
 		p.Fail(func(op, name string) error {

@@ -110,6 +110,7 @@ func floors() map[string]room {
 		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{"test/sledtest"}, machine: []use{useFiles}},                   // for tests
 		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice", "test/sledtest"}}, // for tests
+		"test/hosttest/expect": {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
 		"test/lattice":         {imports: []string{"host", "sim", "sim/world", "test/hosttest"}, by: []string{"test/sledtest"}},                                     // for tests
 		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
 		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                                                       // measures the code
@@ -148,7 +149,7 @@ func libraries() map[string][]string {
 		"github.com/google/go-cmp":          {"test/sledtest", "test/steptest"},
 		"pgregory.net/rapid":                {},
 		"go.uber.org/goleak":                {},
-		"testing":                           {"test/sledtest", "test/steptest"},
+		"testing":                           {"test/hosttest/expect", "test/sledtest", "test/steptest"},
 		"github.com/stretchr/testify":       {},
 		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
 		"github.com/pelletier/go-toml":      {"commands/config", "sled/instance/documents", "propolis/spec"},
