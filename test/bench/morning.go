@@ -120,7 +120,7 @@ func vmNames(n int) []string {
 }
 
 // fortyInMemory takes the day of forty VMs by command lines in this process. Observe,
-// unless nil, hears of all steps of the way up.
+// unless nil, hears of all steps of the bring-up.
 func fortyInMemory(ctx context.Context, observe func(plan.Event), flags ...string) (day, error) {
 	s, err := slowWith(ctx, forty)
 	if err != nil {
