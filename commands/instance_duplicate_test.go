@@ -43,7 +43,7 @@ func TestAnAddressThatAnotherHostHas(t *testing.T) {
 			t.Errorf("%q is not told: %s", said, a.Errs)
 		}
 	}
-	if a := s.Try("instance ensure web2 --address 127.77.0.5/16"); a.Exit != 1 || !strings.Contains(a.Errs, "duplicate address") || !strings.Contains(a.Errs, "to ask for a different one, add --address") {
+	if a := s.Try("instance ensure web2 --address 127.77.0.5/16"); a.Exit != 1 || !strings.Contains(a.Errs, "duplicate address") || !strings.Contains(a.Errs, "to ask for an address that no other host has, add --address") {
 		t.Errorf("exit %d: %s", a.Exit, a.Errs)
 	}
 	s.Run("instance delete web1")
