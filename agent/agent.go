@@ -88,7 +88,7 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	if err != nil {
 		return err
 	}
-	epoch, err := raise(ctx, env)
+	epoch, err := countStart(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -192,8 +192,8 @@ func (a *agent) teller() func(context.Context, VM) error {
 	return r.Tell
 }
 
-// raise counts this start in the ledger.
-func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
+// countStart counts this start in the ledger.
+func countStart(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 	book, err := env.Ledger(ctx)
 	if err != nil {
 		return 0, err

@@ -118,8 +118,8 @@ func (a *agent) bring(ctx context.Context, view ledger.View) error {
 		if err != nil {
 			return err
 		}
-		for _, run := range r.Runs() {
-			if id, err := uuid.Parse(run.PropolisID); err == nil {
+		for _, incarnation := range r.Incarnations() {
+			if id, err := uuid.Parse(incarnation.PropolisID); err == nil {
 				there[id] = true
 			}
 		}
@@ -148,11 +148,11 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r record.Record) {
 	a.mu.Lock()
 	a.watched[id] = w
 	a.mu.Unlock()
-	if r.Run == nil || !r.Run.Ensured {
+	if r.Incarnation == nil || !r.Incarnation.Ensured {
 		a.say(ctx, w.owner, id, watch.Observation{Status: unmade(r)})
 		return
 	}
-	w.zone = strings.Clone(r.Run.Zone)
+	w.zone = strings.Clone(r.Incarnation.Zone)
 	monitored, cancel := context.WithCancel(ctx)
 	w.cancel = cancel
 	follow := watch.Monitor(a.Instance, a.env.Host, r, a.zones, func(o watch.Observation) { a.sight(ctx, monitored, w, id, o) })
@@ -192,7 +192,7 @@ func (a *agent) ended(ctx context.Context, w *watched, id uuid.UUID, seen instan
 			view, err = book.Read(ctx)
 		}
 		if err == nil {
-			if told, ok := instance.Ended(view, w.id, record.Run{PropolisID: id.String(), Zone: w.zone}); ok {
+			if told, ok := instance.Ended(view, w.id, record.Incarnation{PropolisID: id.String(), Zone: w.zone}); ok {
 				return told
 			}
 			return seen
@@ -212,7 +212,7 @@ func unmade(r record.Record) instance.Status {
 		return instance.Status{State: "stopping"}
 	case r.Arrival() != nil:
 		return coming(r)
-	case r.Run == nil:
+	case r.Incarnation == nil:
 		return instance.Status{State: record.Creating, Reason: "it is registered"}
 	}
 	return instance.Status{State: record.Creating, Reason: "it is being made"}

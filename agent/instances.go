@@ -184,7 +184,7 @@ func (w *work) command(c call, verb func(context.Context, operation.Env) (instan
 	view, err := w.view(c.Context())
 	var now instance.Instance
 	if err == nil {
-		now, err = w.instances.Brief(c.Context(), env, view, result.Record.ID)
+		now, err = w.instances.Summary(c.Context(), env, view, result.Record.ID)
 	}
 	if err != nil {
 		return nil, failed(err)

@@ -19,7 +19,7 @@ func TestMetrics(t *testing.T) {
 		_, b, rings, p, say := alarm(t, func(v VM) error {
 			switch v.Name {
 			case "web2":
-				return errAway
+				return errUnreachable
 			case "web3":
 				return &dropshot.Refusal{Status: 403}
 			}

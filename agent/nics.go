@@ -18,7 +18,7 @@ type NICs struct {
 }
 
 // nics keeps the records of the sled's NICs until ctx ends: it looks when
-// nicsync.Pace says so, and soon after something happened to a VM.
+// nicsync.Schedule says so, and soon after something happened to a VM.
 func (a *agent) nics(ctx context.Context) {
 	if a.NICs == nil {
 		return
@@ -28,7 +28,7 @@ func (a *agent) nics(ctx context.Context) {
 	happened := make(chan struct{}, 1) // what happens during a look brings the next
 	watching.Go(func() { a.NICs.Watch(ctx, nicsync.Watched{Env: a.env, Zones: a.zones}, happened) })
 	failed := ""
-	nicsync.Pace{Random: rand.Float64, Within: a.NICs.FirstLook}.Run(ctx, happened, func(ctx context.Context) error {
+	nicsync.Schedule{Random: rand.Float64, Within: a.NICs.FirstLook}.Run(ctx, happened, func(ctx context.Context) error {
 		err := a.syncNICs(ctx)
 		switch {
 		case ctx.Err() != nil:

@@ -85,7 +85,7 @@ func TestTheAgentKeepsNICRecords(t *testing.T) {
 		s := Settings{
 			Log: slog.New(slog.NewTextHandler(log, nil)), TombstoneTTL: time.Hour,
 			NICs: &NICs{
-				Settings: nicsync.Settings{Whose: nicsync.Whose{CN: thisSled}, Server: "10.99.99.12:80", Names: naming.DefaultPrefixes(), AllowNICs: true, Barrier: napi.Barrier("/moving")},
+				Settings: nicsync.Settings{Owner: nicsync.Owner{CN: thisSled}, Server: "10.99.99.12:80", Names: naming.DefaultPrefixes(), AllowNICs: true, LockFile: napi.LockFile("/moving")},
 				Options:  nicsync.Options{Backfill: true, Reap: true, State: true, MaxDelete: -1, ConfirmTwice: 5 * time.Second},
 			},
 		}

@@ -87,14 +87,14 @@ func (b *notifier) deliver(ctx context.Context, id uuid.UUID) (said uint64, ok b
 			return v.Gen, true
 		case ctx.Err() != nil:
 			return 0, false
-		case !nexus.Passing(err):
+		case !nexus.Retryable(err):
 			b.rejected.Add(1)
 			b.warn(fmt.Errorf("tell the control plane of VM %s: %w", id, err))
 			return v.Gen, false
 		}
 		b.failed.Add(1)
 		failed++
-		timer := time.NewTimer(nexus.Pause(failed, b.draw()))
+		timer := time.NewTimer(nexus.Backoff(failed, b.draw()))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

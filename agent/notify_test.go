@@ -58,7 +58,7 @@ func alarm(t *testing.T, answer func(VM) error) (context.Context, *vmTable, *not
 	}
 }
 
-var errAway = errors.New("connection refused")
+var errUnreachable = errors.New("connection refused")
 
 // Whatever is refused or lost on the way, the control plane hears of the last
 // state once it listens, and of what came in between at most once.
@@ -67,7 +67,7 @@ func TestTheControlPlaneHearsOfTheLastState(t *testing.T) {
 		away := true
 		ctx, _, rings, p, say := alarm(t, func(VM) error {
 			if away {
-				return errAway
+				return errUnreachable
 			}
 			return nil
 		})

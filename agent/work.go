@@ -146,14 +146,14 @@ func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 	if err != nil {
 		return w.missed(ctx, v, err)
 	}
-	if len(r.Record.Runs()) > 0 {
+	if len(r.Record.Incarnations()) > 0 {
 		w.say(r.Record, v.ID, watch.Observation{Status: instance.Status{State: "stopping"}})
 	}
 	if w.busy(v.ID) {
 		return nil // it is being removed
 	}
 	j := w.begin(v.ID, ending, func(ctx context.Context) { w.finish(ctx, v.Instance, e, instance.StopTime) })
-	if len(r.Record.Runs()) == 0 { // that takes no time
+	if len(r.Record.Incarnations()) == 0 { // that takes no time
 		select {
 		case <-j.done:
 		case <-ctx.Done():
@@ -269,7 +269,7 @@ func (w *work) missed(ctx context.Context, v VM, err error) *api.Error {
 // Snapshot has the Propolis of a VM take one of a disk.
 func (w *work) Snapshot(ctx context.Context, v VM, disk, snapshot uuid.UUID) *api.Error {
 	r, err := w.record(ctx, v.Instance)
-	if err == nil && (r.Run == nil || !r.Run.Ensured || r.VM() != v.ID.String()) {
+	if err == nil && (r.Incarnation == nil || !r.Incarnation.Ensured || r.VM() != v.ID.String()) {
 		err = errors.New("it has no machine")
 	}
 	if err != nil {

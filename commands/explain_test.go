@@ -139,7 +139,7 @@ func compare(s *sledtest.Operator, line string, explained []explainedAction, r t
 		for _, l := range a.Step.Explain() {
 			shown.Commands = append(shown.Commands, l.Text)
 			if l.Mutates() {
-				changes = append(changes, l.Brief().Text)
+				changes = append(changes, l.Short().Text)
 			}
 		}
 		done = append(done, shown.key())

@@ -42,10 +42,10 @@ func Busy(events []Event) time.Duration {
 	return busy
 }
 
-// Brief is the line as a trace has it: a request is only "METHOD /path", since
+// Short is the line as a trace has it: a request is only "METHOD /path", since
 // a plan may not know yet which address it goes to. Other lines are as they
-// are. An explained line and its event's have equal Briefs.
-func (l Line) Brief() Line {
+// are. An explained line and its event's have equal short lines.
+func (l Line) Short() Line {
 	rest, isCurl := strings.CutPrefix(l.Text, "curl -sS -X ")
 	if l.Kind != LineRequest || !isCurl {
 		return l

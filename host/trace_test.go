@@ -317,7 +317,7 @@ func TestBusyIsAUnion(t *testing.T) {
 	}
 }
 
-func TestBriefMakesExplainedAndTracedLinesEqual(t *testing.T) {
+func TestShortMakesExplainedAndTracedLinesEqual(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://<address of web1>:12400/instance/state": "PUT /instance/state",
 		"http://[fd00::1]:12400/instance":               "PUT /instance",
@@ -325,12 +325,12 @@ func TestBriefMakesExplainedAndTracedLinesEqual(t *testing.T) {
 		"http://1.2.3.4:5/a?b=c":                        "PUT /a?b=c",
 	} {
 		l := host.RequestLine("PUT", url, []string{"content-type: application/json"}, []byte(`{"url":"http://x/y"}`))
-		if got := l.Brief(); got != (host.Line{Kind: host.LineRequest, Text: want}) {
+		if got := l.Short(); got != (host.Line{Kind: host.LineRequest, Text: want}) {
 			t.Errorf("%s: got %+v", url, got)
 		}
 	}
 	for _, l := range []host.Line{{Kind: host.LineRequest, Text: "PUT /a"}, {Kind: host.LineRun, Text: "curl -sS -X PUT http://a/b"}} {
-		if got := l.Brief(); got != l {
+		if got := l.Short(); got != l {
 			t.Errorf("%+v became %+v", l, got)
 		}
 	}

@@ -85,7 +85,7 @@ func (s Arrive) Explain() []host.Line {
 	if s.Request.Init.Migration == nil {
 		return []host.Line{wait}
 	}
-	v := s.Target.Spoken.first(s.Target.Address, s.Request.Needs())
+	v := s.Target.Versions.first(s.Target.Address, s.Request.Needs())
 	body, err := s.Request.Encode(v)
 	if err != nil {
 		return nil

@@ -30,14 +30,14 @@ func (c Client) speak(ctx context.Context, method, path string, needs spec.Versi
 	if err != nil {
 		return nil, err
 	}
-	for v := target.Spoken.first(target.Address, needs); ; v-- {
+	for v := target.Versions.first(target.Address, needs); ; v-- {
 		data, err := body(v)
 		if err != nil {
 			return nil, err
 		}
 		reply, err := c.send(ctx, target, v, method, path, data)
 		if err == nil {
-			target.Spoken.took(target.Address, v)
+			target.Versions.took(target.Address, v)
 		}
 		if v == spec.Oldest || !tooNew(err) {
 			return reply, err

@@ -27,7 +27,7 @@ func (c Client) Poll(ctx context.Context, generation uint64) (*Poll, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.poll(ctx, target, target.Spoken.first(target.Address, spec.Oldest), generation)
+	return c.poll(ctx, target, target.Versions.first(target.Address, spec.Oldest), generation)
 }
 
 // poll asks in one version.
@@ -48,7 +48,7 @@ func (c Client) Polled(ctx context.Context, p *Poll) (Status, error) {
 	for {
 		data, err := p.Body(ctx)
 		if err == nil {
-			target.Spoken.took(target.Address, p.version)
+			target.Versions.took(target.Address, p.version)
 			s, err := decodeStatus(data, p.generation)
 			return s, c.replyError(http.MethodGet, pathMonitor, err)
 		}

@@ -203,7 +203,7 @@ func (s AwaitHTTP) Explain() []host.Line {
 
 // Explain is the request; nothing if Do would refuse it.
 func (s Ensure) Explain() []host.Line {
-	v := s.Target.Spoken.first(s.Target.Address, s.Request.Needs())
+	v := s.Target.Versions.first(s.Target.Address, s.Request.Needs())
 	body, err := s.Request.Encode(v)
 	if err != nil {
 		return nil
@@ -217,7 +217,7 @@ func (s ChangeState) Explain() []host.Line {
 	if err != nil {
 		return nil
 	}
-	return []host.Line{s.Target.put(pathState, s.Target.Spoken.first(s.Target.Address, spec.Oldest), body)}
+	return []host.Line{s.Target.put(pathState, s.Target.Versions.first(s.Target.Address, spec.Oldest), body)}
 }
 
 // Explain is the wait.

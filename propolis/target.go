@@ -22,8 +22,8 @@ type Target struct {
 	Find func(ctx context.Context, h host.Host) (netip.AddrPort, error)
 	// Programs are those of the host that Find runs.
 	Programs []string
-	// Spoken, if set, is what is known of the versions that servers take.
-	Spoken *Spoken
+	// Versions, if set, is what is known of the versions that servers take.
+	Versions *Versions
 	// Log is where the server says why a request failed.
 	Log Log
 	// Port is that of an address that Find gives, for Explain; 0: not said.

@@ -15,16 +15,16 @@ import (
 // it cannot be asked which is its own. So the newest released one is tried
 // first, and with each refusal an older one.
 
-// Spoken remembers which version servers take, so that an old one refuses only
+// Versions remembers which version servers take, so that an old one refuses only
 // the first request. It may be shared.
-type Spoken struct {
+type Versions struct {
 	mu sync.Mutex
 	by map[netip.AddrPort]spec.Version
 }
 
 // first is the version to try: that which the server took before, unless the request
 // cannot be expressed in it.
-func (s *Spoken) first(server netip.AddrPort, needs spec.Version) spec.Version {
+func (s *Versions) first(server netip.AddrPort, needs spec.Version) spec.Version {
 	v := spec.Latest
 	if s != nil {
 		s.mu.Lock()
@@ -36,7 +36,7 @@ func (s *Spoken) first(server netip.AddrPort, needs spec.Version) spec.Version {
 	return max(v, needs)
 }
 
-func (s *Spoken) took(server netip.AddrPort, v spec.Version) {
+func (s *Versions) took(server netip.AddrPort, v spec.Version) {
 	if s == nil {
 		return
 	}

@@ -45,7 +45,7 @@ func TestTheNewestVersionThatTheServerTakesIsSpokenAndRemembered(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			s := server{newest: newest}
 			c := client(s.serve)
-			c.Target.Spoken = new(Spoken)
+			c.Target.Versions = new(Versions)
 			for range 2 {
 				if _, err := c.Get(t.Context()); err != nil {
 					t.Error(err)

@@ -96,7 +96,7 @@ func (s ChangeKey) rewrap(ctx context.Context, h host.Host, properties []Propert
 		return err
 	})
 	if err != nil && changed {
-		return &host.LeftError{Cause: err, Err: errors.New("the key is changed all the same")}
+		return &host.LeftoverError{Cause: err, Err: errors.New("the key is changed all the same")}
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (s ChangeKey) apart(ctx context.Context, h host.Host) error {
 		err = inheritAll(ctx, h, s.Dataset, names(s.Coming))
 	}
 	if err != nil {
-		return &host.LeftError{Cause: err, Err: errors.New("the key is changed, and the dataset does not say so yet")}
+		return &host.LeftoverError{Cause: err, Err: errors.New("the key is changed, and the dataset does not say so yet")}
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func TestStepsWithAKeyThatFail(t *testing.T) {
 		if err == nil || c.kind != nil && !errors.Is(err, c.kind) {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
 		}
-		if _, left := errors.AsType[*host.LeftError](err); left != c.left {
+		if _, left := errors.AsType[*host.LeftoverError](err); left != c.left {
 			t.Errorf("%s: left something %v: %v", name, left, err)
 		}
 		var ran []string
@@ -230,7 +230,7 @@ func TestWhereAKeyTakesNoPropertiesItIsAnnounced(t *testing.T) {
 		h := host.Remembering(f)
 		step := ChangeKey{Dataset: "tank/a", Key: testKey{name: "a", secret: "secret"}, Properties: []Property{{"sledctl:epoch", "4"}}, Coming: []Property{{"sledctl:next", "4"}}}
 		err := step.Do(t.Context(), h)
-		_, left := errors.AsType[*host.LeftError](err)
+		_, left := errors.AsType[*host.LeftoverError](err)
 		if (err != nil) != c.fails || left != c.left {
 			t.Errorf("%s: %v, left: %v", name, err, left)
 		}

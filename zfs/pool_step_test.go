@@ -170,7 +170,7 @@ func TestStepsOfPools(t *testing.T) {
 			if c.kind == nil && err != nil || c.kind != nil && !errors.Is(err, c.kind) {
 				t.Errorf("%s: %v, want %v", name, err, c.kind)
 			}
-			if _, left := errors.AsType[*host.LeftError](err); left != c.left {
+			if _, left := errors.AsType[*host.LeftoverError](err); left != c.left {
 				t.Errorf("%s: left something %v: %v", name, left, err)
 			}
 			if diff := cmp.Diff(c.ran, h.ran); diff != "" {

@@ -100,7 +100,7 @@ func TestDestroyMountsAgainWhatItCannotDestroy(t *testing.T) {
 
 	f = newFake(t, tankA()).answer("destroy", answer{exit: 1}).answer("mount", answer{exit: 1})
 	err := Destroy{Dataset: "tank/a"}.Do(t.Context(), f)
-	if _, ok := errors.AsType[*host.LeftError](err); !ok {
+	if _, ok := errors.AsType[*host.LeftoverError](err); !ok {
 		t.Errorf("what could not be mounted again is not told: %v", err)
 	}
 

@@ -124,7 +124,7 @@ func TestCreateTellsWhatItCouldNotTakeBack(t *testing.T) {
 	f := newFake(t).answer("create", answer{does: true, exit: 1, stderr: "first\n"}).
 		answer("destroy", answer{exit: 1, stderr: "second\n"})
 	err := Create{Dataset: "tank/a"}.Do(t.Context(), f)
-	left, ok := errors.AsType[*host.LeftError](err)
+	left, ok := errors.AsType[*host.LeftoverError](err)
 	if !ok || left.Cause == nil || left.Err == nil {
 		t.Fatal(err)
 	}

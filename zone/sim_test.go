@@ -240,7 +240,7 @@ func TestACloneThatTheBrandCannotUninstallIsToldAndCanBeRemoved(t *testing.T) {
 		r.run("zfs", "snapshot", fmt.Sprintf("rpool/zone/base/ROOT/zbe@web1_snap%d", n+1))
 	}
 	err := zone.Clone{Name: "web1", Source: "base", Zonepath: "/zone/web1"}.Do(t.Context(), r.host)
-	if _, left := errors.AsType[*host.LeftError](err); !left || r.state("web1") != zone.Incomplete {
+	if _, left := errors.AsType[*host.LeftoverError](err); !left || r.state("web1") != zone.Incomplete {
 		t.Fatalf("%.200v; the zone is %s", err, r.state("web1"))
 	}
 	r.remove("web1")
@@ -304,7 +304,7 @@ func TestACloneThatIsKilledIsTakenBack(t *testing.T) {
 				r.arm(world.Fault{Name: world.FaultKilled, Match: "zoneadm clone", Text: text, Times: 1})
 				clone := zone.Clone{Name: "web1", Source: "base", Zonepath: "/zone/web1"}
 				err := clone.Do(t.Context(), r.host)
-				if _, left := errors.AsType[*host.LeftError](err); err == nil || left || r.state("web1") != zone.Configured {
+				if _, left := errors.AsType[*host.LeftoverError](err); err == nil || left || r.state("web1") != zone.Configured {
 					t.Errorf("%v; the zone is %s", err, r.state("web1"))
 				}
 				r.do(clone)

@@ -335,7 +335,7 @@ func (s Boot) Do(ctx context.Context, h host.Host) error {
 	began := time.Now()
 	for wait := newBackOff(linkPause); ; wait.pause(ctx) {
 		err := s.once(ctx, h)
-		_, left := errors.AsType[*host.LeftError](err)
+		_, left := errors.AsType[*host.LeftoverError](err)
 		switch {
 		case left || !errors.Is(err, errLinkBusy) || ctx.Err() != nil:
 			return err

@@ -152,7 +152,7 @@ func TestConfigureTellsWhenItCouldNotCleanUp(t *testing.T) {
 		answer("zonecfg create", answer{exit: 1, stderr: "syntax error at 'x'\n", then: to("web1", Configured)}).
 		answer("zonecfg delete", answer{exit: 1, stderr: "web1: Permission denied\n"})
 	err := Configure{Name: "web1", Config: instance()}.Do(t.Context(), f)
-	e, ok := errors.AsType[*host.LeftError](err)
+	e, ok := errors.AsType[*host.LeftoverError](err)
 	if !ok || !strings.Contains(err.Error(), "syntax error") || !strings.Contains(err.Error(), "Permission denied") {
 		t.Errorf("%v (%v)", err, e)
 	}

@@ -55,11 +55,11 @@ func InstanceOf(i instance.Instance) Instance {
 	if i.Spec.Address.Mode == record.Static {
 		s.Address = i.Spec.Address.Prefix.String()
 	}
-	if i.Run == nil {
+	if i.Incarnation == nil {
 		return s
 	}
-	s.PropolisID, s.Zone = i.Run.PropolisID, i.Run.Zone
-	for _, v := range append([]record.VNIC{i.Run.Control}, i.Run.Guests...) {
+	s.PropolisID, s.Zone = i.Incarnation.PropolisID, i.Incarnation.Zone
+	for _, v := range append([]record.VNIC{i.Incarnation.Control}, i.Incarnation.Guests...) {
 		s.VNICs = append(s.VNICs, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
 	}
 	return s

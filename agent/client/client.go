@@ -30,9 +30,9 @@ type Client struct {
 	base  string
 	token string // that lets in; empty: none
 	Wait  bool   // where another process is at work, wait for its end
-	// Away is called, once each time, when an agent that answered is unreachable,
+	// Unreachable is called, once each time, when an agent that answered is unreachable,
 	// and is asked again.
-	Away func(error)
+	Unreachable func(error)
 }
 
 // Dial opens a connection.
@@ -158,7 +158,7 @@ func (c *Client) readAll(body io.Reader) ([]byte, error) {
 	got, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, &awayError{"the agent's answer was broken off", err}
+		return nil, &unreachableError{"the agent's answer was broken off", err}
 	case len(got) > maxAnswer:
 		return nil, fmt.Errorf("%s: its answer is longer than %d bytes", c.name, maxAnswer)
 	}
@@ -194,7 +194,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 	reply, err := c.http.Do(r)
 	if err != nil {
-		return nil, &awayError{"the agent cannot be asked", err}
+		return nil, &unreachableError{"the agent cannot be asked", err}
 	}
 	if reply.StatusCode == http.StatusOK {
 		return reply, nil

@@ -134,7 +134,7 @@ func (w *watched) read(r io.Reader) error {
 			return err
 		}
 	}
-	return &awayError{"the agent's answer was broken off", cmp.Or(lines.Err(), io.ErrUnexpectedEOF)}
+	return &unreachableError{"the agent's answer was broken off", cmp.Or(lines.Err(), io.ErrUnexpectedEOF)}
 }
 
 // Pauses between attempts to reach an agent that has gone away: twice as long each
@@ -157,8 +157,8 @@ func (c *Client) persist(ctx context.Context, ask func(began func()) error) erro
 			return context.Cause(ctx)
 		case !reached || !gone(err):
 			return err
-		case !away && c.Away != nil:
-			c.Away(fmt.Errorf("%w: it is asked again until it answers", err))
+		case !away && c.Unreachable != nil:
+			c.Unreachable(fmt.Errorf("%w: it is asked again until it answers", err))
 		}
 		away = true
 		select {
@@ -170,18 +170,18 @@ func (c *Client) persist(ctx context.Context, ask func(began func()) error) erro
 	}
 }
 
-// awayError is an agent that does not answer, or not to the end.
-type awayError struct {
+// unreachableError is an agent that does not answer, or not to the end.
+type unreachableError struct {
 	what string
 	err  error
 }
 
-func (e *awayError) Error() string { return e.what + ": " + e.err.Error() }
-func (e *awayError) Unwrap() error { return e.err }
+func (e *unreachableError) Error() string { return e.what + ": " + e.err.Error() }
+func (e *unreachableError) Unwrap() error { return e.err }
 
 // gone says whether an agent has gone away, and may come back.
 func gone(err error) bool {
-	if _, away := errors.AsType[*awayError](err); !away {
+	if _, away := errors.AsType[*unreachableError](err); !away {
 		return false
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {

@@ -21,8 +21,8 @@ import (
 // An agent that has answered once and goes away is asked again, after pauses that
 // grow, and each time again once it was back. One that never answered is not.
 func TestAnAgentThatGoesAwayIsAskedAgain(t *testing.T) {
-	refused := &awayError{"cannot be asked", &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}}
-	cut := &awayError{"was broken off", io.ErrUnexpectedEOF}
+	refused := &unreachableError{"cannot be asked", &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}}
+	cut := &unreachableError{"was broken off", io.ErrUnexpectedEOF}
 	done := errors.New("done")
 	type try struct {
 		began bool
@@ -43,13 +43,13 @@ func TestAnAgentThatGoesAwayIsAskedAgain(t *testing.T) {
 		"it is away for longer":              {append(append([]try{{true, cut}}, times(7, try{false, refused})...), try{true, done}), done, 250*31*time.Millisecond + 3*5*time.Second, 1},
 		"it breaks off twice":                {[]try{{true, cut}, {false, refused}, {true, cut}, {true, done}}, done, time.Second, 2},
 		"it says that it failed":             {[]try{{true, cut}, {true, &FailedError{}}}, &FailedError{}, 250 * time.Millisecond, 1},
-		"its certificate is not the agent's": {[]try{{true, cut}, {false, &awayError{"cannot be asked", errors.New("tls: unknown authority")}}}, nil, 250 * time.Millisecond, 1},
+		"its certificate is not the agent's": {[]try{{true, cut}, {false, &unreachableError{"cannot be asked", errors.New("tls: unknown authority")}}}, nil, 250 * time.Millisecond, 1},
 		"who is told has failed":             {[]try{{true, syscall.EPIPE}}, syscall.EPIPE, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				told, begun := 0, time.Now()
-				client := &Client{Away: func(error) { told++ }}
+				client := &Client{Unreachable: func(error) { told++ }}
 				err := client.persist(t.Context(), func(began func()) error {
 					now := c.tries[0]
 					if c.tries = c.tries[1:]; now.began {
@@ -71,7 +71,7 @@ func TestWhoAsksAgainCanBeInterrupted(t *testing.T) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, enough)
 		defer cancel()
-		err := new(Client).persist(ctx, func(began func()) error { began(); return &awayError{"was broken off", io.EOF} })
+		err := new(Client).persist(ctx, func(began func()) error { began(); return &unreachableError{"was broken off", io.EOF} })
 		if !errors.Is(err, enough) {
 			t.Error(err)
 		}

@@ -162,7 +162,7 @@ func run(ctx context.Context, e *cli.Env, m cli.Mutation) error {
 	if err == nil && !m.Dry() {
 		sealSecrets(ctx, e)
 	}
-	left := bootstrap.Left(parts)
+	left := bootstrap.Leftovers(parts)
 	if m.Dry() {
 		for _, p := range parts {
 			if p.Did != "" {

@@ -65,8 +65,8 @@ type Env struct {
 	Sled        *sim.Sled             // that is the host, once it is open
 	crash       *crashing             // --crash-at; nil: none
 	book        *book
-	Completing  bool            // a shell asks what could be typed
-	spoken      propolis.Spoken // which version of its API each Propolis takes
+	Completing  bool              // a shell asks what could be typed
+	versions    propolis.Versions // which version of its API each Propolis takes
 }
 
 // GlobalFlags are the flags of every command.

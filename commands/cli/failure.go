@@ -103,10 +103,10 @@ func printFailure(f failure.Document, w *terminal.Stream, format terminal.Format
 			fmt.Fprintf(w, "  %s\n", terminal.Printable(propolis.ReadableLine(one)))
 		}
 	}
-	if f.Changed || len(f.Left) > 0 {
+	if f.Changed || len(f.Leftovers) > 0 {
 		left := "nothing"
-		if len(f.Left) > 0 {
-			left = strings.Join(f.Left, ", ")
+		if len(f.Leftovers) > 0 {
+			left = strings.Join(f.Leftovers, ", ")
 		}
 		line(terminal.Plain, "left on the host", left)
 	}

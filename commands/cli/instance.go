@@ -63,7 +63,7 @@ func InstanceList(e *Env) terminal.List[Instance] {
 	}}
 }
 
-// status is how an instance is looked at: instance.Settings.Get, or Brief.
+// status is how an instance is looked at: instance.Settings.Get, or Summary.
 type status func(instance.Settings, context.Context, operation.Env, ledger.View, string) (instance.Instance, error)
 
 // PrintInstance prints an instance as it is.
@@ -95,7 +95,7 @@ func (e *Env) ChangeInstance(ctx context.Context, m Mutation, change func(contex
 	if m.Dry() {
 		return e.PrintPlan(m, result.Report)
 	}
-	err = e.PrintInstance(context.WithoutCancel(ctx), s, env, result.Record.ID, instance.Settings.Brief)
+	err = e.PrintInstance(context.WithoutCancel(ctx), s, env, result.Record.ID, instance.Settings.Summary)
 	if _, gone := errors.AsType[*record.NotFoundError](err); gone { // the operation succeeded, and another process has deleted the instance since
 		i := instance.Instance{Record: result.Record, Status: instance.Status{State: record.Absent, Reason: "deleted since, by another run"}}
 		return InstanceList(e).PrintOne(e.Streams.Out, e.Output, ShowInstance(i))

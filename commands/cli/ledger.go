@@ -264,16 +264,16 @@ func allImported(ctx context.Context, h host.Host) error {
 	return nil
 }
 
-// settleLedger moves the copies to where they belong, and returns a line about what
+// relocateLedger moves the copies to where they belong, and returns a line about what
 // it did. In a dry run it moves none, and the line says what it would do.
-func (e *Env) settleLedger(ctx context.Context, dryRun bool) (string, error) {
-	moves, err := e.Settle(ctx, dryRun, "bootstrap")
+func (e *Env) relocateLedger(ctx context.Context, dryRun bool) (string, error) {
+	moves, err := e.Relocate(ctx, dryRun, "bootstrap")
 	return tellMoves(moves, dryRun), err
 }
 
-// Settle moves the copies of the ledger to where they belong, and returns those that
+// Relocate moves the copies of the ledger to where they belong, and returns those that
 // it moved. In a dry run it moves none, and returns those that it would move.
-func (e *Env) Settle(ctx context.Context, dryRun bool, why string) (ledger.Relocation, error) {
+func (e *Env) Relocate(ctx context.Context, dryRun bool, why string) (ledger.Relocation, error) {
 	_, places, err := e.Places()
 	if err != nil {
 		return ledger.Relocation{}, err
@@ -283,10 +283,10 @@ func (e *Env) Settle(ctx context.Context, dryRun bool, why string) (ledger.Reloc
 	if err != nil {
 		return ledger.Relocation{}, err
 	}
-	home := ledger.WantedLocations(places.Locations)
-	moves, err := opened.Relocation(ctx, home)
+	wanted := ledger.WantedLocations(places.Locations)
+	moves, err := opened.Relocation(ctx, wanted)
 	if err == nil && !dryRun {
-		moves, err = opened.Relocate(ctx, home, Who(e.Environ), why)
+		moves, err = opened.Relocate(ctx, wanted, Who(e.Environ), why)
 	}
 	return moves, err
 }

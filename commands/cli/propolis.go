@@ -24,7 +24,7 @@ func (e *Env) Propolis(ctx context.Context, ref string) (propolis.Client, record
 	if err != nil {
 		return propolis.Client{}, record.Record{}, err
 	}
-	if r.Run == nil {
+	if r.Incarnation == nil {
 		return propolis.Client{}, r, &NotFoundError{What: "Propolis of instance " + r.Name, List: "sledctl instance get " + r.Name}
 	}
 	target := s.Target(r)

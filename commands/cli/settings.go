@@ -82,7 +82,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 	s := instance.Settings{
 		Names: Prefixes(c), Namespace: naming.NamespaceID(namespace), ControlLink: net.ControlLink, GZVNIC: net.GZVNIC, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
 		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
-		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, MakeBase: makeBase(c), Spoken: &e.spoken,
+		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, MakeBase: makeBase(c), Versions: &e.versions,
 	}
 	s.SecretDir = SecretDir(c, h)
 	if c.Network.GZAddress.IsValid() {
@@ -162,7 +162,7 @@ func (e *Env) BootstrapSettings() (bootstrap.Settings, error) {
 	e.WarnOfKeys(disks)
 	return bootstrap.Settings{
 		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: NetworkSettings(c), Reap: ReapSettings(c), Base: BaseSettings(c),
-		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, RefreshWitness: e.RefreshWitness, Pools: e.ZonePools,
+		CreateLedger: e.createLedger, RelocateLedger: e.relocateLedger, RefreshWitness: e.RefreshWitness, Pools: e.ZonePools,
 		Reread: func() (bootstrap.Settings, error) { e.rereadConfig(); return e.BootstrapSettings() },
 		Begin:  func(part string) { e.Progress.Say("%s", part) },
 	}, nil

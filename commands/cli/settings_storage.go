@@ -17,11 +17,11 @@ import (
 func StorageSettings(c config.Config) (storage.Settings, error) {
 	s := storage.Settings{Keys: keys(c), Dir: vdevDir(c), Disks: sources(c.Storage)}
 	for _, text := range c.Storage.Datasets {
-		own, err := storage.ParseOwn(text, terminal.ParseSize)
+		custom, err := storage.ParseCustomDataset(text, terminal.ParseSize)
 		if err != nil {
 			return s, fmt.Errorf("storage.datasets: %w", err)
 		}
-		s.Own = append(s.Own, own)
+		s.Custom = append(s.Custom, custom)
 	}
 	return s, nil
 }

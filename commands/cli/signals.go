@@ -96,7 +96,7 @@ func (p *Progress) interrupted(name string) {
 	defer p.mu.Unlock()
 	text := name + ": ending"
 	if n := len(p.running); n > 0 {
-		text = fmt.Sprintf("%s: %s ends first, then what can be undone of this run is; a second signal stops at once", name, doing(p.running[n-1]))
+		text = fmt.Sprintf("%s: %s ends first, then what can be undone of this run is; a second signal stops at once", name, changing(p.running[n-1]))
 	}
 	_ = p.line().Println("sledctl: " + text)
 }
@@ -108,10 +108,10 @@ func (p *Progress) abandoned(name string) int {
 	p.line().Set("")
 	var left []string
 	for _, a := range p.running {
-		left = append(left, doing(a)+" (not finished)")
+		left = append(left, changing(a)+" (not finished)")
 	}
 	for _, a := range p.stands {
-		left = append(left, doing(a))
+		left = append(left, changing(a))
 	}
 	if len(left) == 0 {
 		_ = p.line().Println("sledctl: " + name + " again: stopping at once; nothing had been changed")
@@ -122,8 +122,8 @@ func (p *Progress) abandoned(name string) int {
 	return failure.ExitPartial
 }
 
-// doing names an action.
-func doing(a plan.Action) string { return a.Step.Verb() + " of " + a.Object }
+// changing names an action.
+func changing(a plan.Action) string { return a.Step.Verb() + " of " + a.Object }
 
 // unprintedError is a result that could not be printed, of a command that has
 // done what it was asked for.

@@ -115,11 +115,11 @@ func recordedRun(ctx context.Context, e *cli.Env, s instance.Settings, ref strin
 		return record.Record{}, false
 	}
 	if r, err := s.Find(view, ref); err == nil {
-		return r, r.Run != nil
+		return r, r.Incarnation != nil
 	}
 	all, err := record.All(view)
 	for _, r := range all {
-		if err == nil && r.Run != nil && r.Run.Zone == ref {
+		if err == nil && r.Incarnation != nil && r.Incarnation.Zone == ref {
 			return r, true
 		}
 	}

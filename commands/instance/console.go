@@ -193,7 +193,7 @@ func noConsole(ctx context.Context, e *cli.Env, r record.Record, err error) erro
 	if errors.Join(serr, verr) != nil {
 		return err
 	}
-	now, nerr := s.Brief(ctx, op, view, r.ID)
+	now, nerr := s.Summary(ctx, op, view, r.ID)
 	if nerr != nil || now.State == record.Running {
 		return err
 	}

@@ -193,7 +193,7 @@ func runEnsureMany(ctx context.Context, e *cli.Env, o ensureOptions) error {
 // records stay.
 func runStopAll(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, grace time.Duration) error {
 	pick := func(string) func(instance.Instance) bool {
-		return func(i instance.Instance) bool { return len(i.Runs()) > 0 }
+		return func(i instance.Instance) bool { return len(i.Incarnations()) > 0 }
 	}
 	var stop one = func(ctx context.Context, s instance.Settings, env operation.Env, r record.Record) (instance.Result, error) {
 		c := instance.StopRequest{Verb: "instance stop", Ref: r.ID, Evacuate: true, DryRun: m.Dry(), Grace: &grace}

@@ -140,7 +140,7 @@ func printMoved(ctx context.Context, e *cli.Env, s instance.Settings, env operat
 	case !o.cancel:
 		return printAllDeparted(e, moved)
 	case len(moved) == 1:
-		return e.PrintInstance(ctx, s, env, moved[0].Record.ID, instance.Settings.Brief)
+		return e.PrintInstance(ctx, s, env, moved[0].Record.ID, instance.Settings.Summary)
 	}
 	return printMany(ctx, e, s, env, func(i instance.Instance) bool {
 		return slices.ContainsFunc(moved, func(d instance.Departed) bool { return d.Record.ID == i.ID })

@@ -196,7 +196,7 @@ func waitRemotely(ctx context.Context, e *cli.Env, r remote, goal record.State, 
 	if err != nil {
 		return err
 	}
-	c.Away = e.Progress.Warn
+	c.Unreachable = e.Progress.Warn
 	now, err := c.Await(ctx, refs, goal)
 	if err == nil {
 		return cli.InstanceList(e).Print(e.Streams.Out, e.Output, now)

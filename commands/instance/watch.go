@@ -42,7 +42,7 @@ func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string) error 
 		if err != nil {
 			return err
 		}
-		c.Away = e.Progress.Warn
+		c.Unreachable = e.Progress.Warn
 		return c.Watch(ctx, refs, list.Follow(e.Streams.Out, e.Output))
 	}
 	s, op, err := e.Instances(ctx)

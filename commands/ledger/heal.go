@@ -94,12 +94,12 @@ func runHeal(ctx context.Context, e *cli.Env, o healOptions) error {
 		}
 	}
 	if o.keep == "" || !o.dryRun { // what joins once one copy is kept, nobody can look at before
-		moves, serr := e.Settle(ctx, o.dryRun, "ledger heal")
+		moves, serr := e.Relocate(ctx, o.dryRun, "ledger heal")
 		done, err = append(done, showMoves(moves)...), serr
 		if serr == nil && !o.dryRun {
 			err = e.RefreshWitness(ctx)
 		}
-		for _, a := range moves.Away {
+		for _, a := range moves.Missing {
 			e.Progress.Warn(fmt.Errorf("no copy can be made in %v", a))
 		}
 	}

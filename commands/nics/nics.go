@@ -58,9 +58,9 @@ func Settings(e *cli.Env, f Flags) (nicsync.Settings, error) {
 		return nicsync.Settings{}, &cli.UsageError{Text: "nics.url: " + err.Error()}
 	}
 	return nicsync.Settings{
-		Whose: nicsync.Whose{CN: c.NICs.CNUUID, Admin: c.NICs.AdminUUID}, Server: server, Names: cli.Prefixes(c),
+		Owner: nicsync.Owner{CN: c.NICs.CNUUID, Admin: c.NICs.AdminUUID}, Server: server, Names: cli.Prefixes(c),
 		AllowNICs: c.NICs.AllowNICsEndpoint || f.allow, WithoutEtag: c.NICs.WithoutEtag || f.withoutEtag,
-		Barrier: napi.Barrier(c.NICs.LockFile), Recorded: recordedVMs,
+		LockFile: napi.LockFile(c.NICs.LockFile), Recorded: recordedVMs,
 		Again: func(n int, err error) (time.Duration, bool) {
 			wait := napi.Backoff(n, rand.Float64)
 			if n >= asks {
@@ -99,7 +99,7 @@ func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
 func recordedVM(r record.Record) nicsync.VM {
 	id := func(s string) string { return strings.Clone(strings.ToLower(s)) }
 	vm := nicsync.VM{Name: strings.Clone(r.Name), IDs: []string{id(r.ID)}}
-	if r.Run == nil && len(r.Leaving) == 0 && r.Wanted == record.WantedStopped {
+	if r.Incarnation == nil && len(r.Leaving) == 0 && r.Wanted == record.WantedStopped {
 		vm.State = napi.StateStopped
 	}
 	if _, state, peer, _ := r.Migrating(); peer != "" {
@@ -110,10 +110,10 @@ func recordedVM(r record.Record) nicsync.VM {
 			vm.NICs = append(vm.NICs, nicsync.NIC{MAC: strings.Clone(v.MAC), Link: strings.Clone(v.Name)})
 		}
 	}
-	for _, run := range r.Runs() {
-		vm.IDs = append(vm.IDs, id(run.PropolisID))
-		add(run.Control)
-		for _, v := range run.Guests {
+	for _, incarnation := range r.Incarnations() {
+		vm.IDs = append(vm.IDs, id(incarnation.PropolisID))
+		add(incarnation.Control)
+		for _, v := range incarnation.Guests {
 			add(v)
 		}
 	}

@@ -141,7 +141,7 @@ func runningSpec(ctx context.Context, e *cli.Env, ref string) (shownSpec, error)
 		return shownSpec{}, fmt.Errorf("the machine of instance %s waits for the source of its migration", r.Name)
 	}
 	hide, _ := secrets.Hiding(client.Host.Files(), r)
-	return shownSpec{Instance: r.Name, ID: d.Properties.ID, PropolisID: r.Run.PropolisID, Source: "running", Spec: *d.Spec, hide: hide}, nil
+	return shownSpec{Instance: r.Name, ID: d.Properties.ID, PropolisID: r.Incarnation.PropolisID, Source: "running", Spec: *d.Spec, hide: hide}, nil
 }
 
 // shownComponent is a part of a spec in one line.

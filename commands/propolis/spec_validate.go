@@ -73,7 +73,7 @@ func runSpecValidate(ctx context.Context, e *cli.Env, file string, o specValidat
 	if err != nil {
 		return err
 	}
-	for _, doubt := range d.Place(d.Spec.Doubts()) {
+	for _, doubt := range d.Place(d.Spec.Warnings()) {
 		e.Progress.Warn(fmt.Errorf("%s: %s", file, doubt))
 	}
 	if len(problems) == 0 {

@@ -166,8 +166,8 @@ const (
 // showObjects shows all objects, or those of a saved plan.
 func showObjects(f reap.Findings, planned bool, report operation.Report, dry bool) []shownObject {
 	shown := []shownObject{}
-	left := make(map[string]bool, len(report.Outcome.Left))
-	for _, object := range report.Outcome.Left {
+	left := make(map[string]bool, len(report.Outcome.Leftovers))
+	for _, object := range report.Outcome.Leftovers {
 		left[object] = true
 	}
 	for _, o := range f.Objects {

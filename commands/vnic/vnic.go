@@ -212,7 +212,7 @@ func checkVNIC(v *network.VNIC) error {
 
 func printRunVNICs(_ context.Context, e *cli.Env, r record.Record) error {
 	var shown []shownVNIC
-	for _, v := range append([]record.VNIC{r.Run.Control}, r.Run.Guests...) {
+	for _, v := range append([]record.VNIC{r.Incarnation.Control}, r.Incarnation.Guests...) {
 		shown = append(shown, shownVNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
 	}
 	return vnicList().Print(e.Streams.Out, e.Output, shown)

@@ -112,13 +112,13 @@ func zonesShown(ctx context.Context, e *cli.Env, all bool) ([]shownZone, error) 
 	}
 	var shown []shownZone
 	for _, z := range zones {
-		claim := inv.Whose(cli.Prefixes(c), z)
-		if !all && !claim.Ours() {
+		owner := inv.Owner(cli.Prefixes(c), z)
+		if !all && !owner.Ours() {
 			continue
 		}
 		s := shownZone{Name: z.Name, State: string(z.State), Brand: z.Brand, Zonepath: z.Path, UUID: z.UUID}
-		if claim.Role == naming.RoleInstance {
-			s.Instance = claim.Instance.String()
+		if owner.Role == naming.RoleInstance {
+			s.Instance = owner.Instance.String()
 			if r, known, err := record.Load(view, s.Instance); err == nil && known {
 				s.Instance = r.Name
 			}
@@ -147,11 +147,11 @@ func printRunZone(ctx context.Context, e *cli.Env, r record.Record) error {
 		return err
 	}
 	for _, z := range shown {
-		if z.Name == r.Run.Zone {
+		if z.Name == r.Incarnation.Zone {
 			return zoneList().PrintOne(e.Streams.Out, e.Output, z)
 		}
 	}
-	return &cli.NotFoundError{What: "zone " + r.Run.Zone, List: "sledctl zone list"}
+	return &cli.NotFoundError{What: "zone " + r.Incarnation.Zone, List: "sledctl zone list"}
 }
 
 // shownAddress is an instance's control address as it is printed.
@@ -163,7 +163,7 @@ type shownAddress struct {
 }
 
 func printRunAddress(_ context.Context, e *cli.Env, r record.Record) error {
-	a := shownAddress{Address: r.Spec.Address.Mode, Instance: r.Name, Zone: r.Run.Zone}
+	a := shownAddress{Address: r.Spec.Address.Mode, Instance: r.Name, Zone: r.Incarnation.Zone}
 	if r.Spec.Address.Mode == record.Static {
 		a.Address = r.Spec.Address.Prefix.Addr().String()
 	}

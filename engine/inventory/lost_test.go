@@ -14,7 +14,7 @@ import (
 // A pool whose disk was missing when the sled booted is named by zpool list, and
 // zfs cannot open it (spa_load of usr/src/uts/common/fs/zfs/spa.c leaves it
 // UNAVAIL). The other pools are known nevertheless.
-func TestAPoolWhoseDiskIsAwayKeepsNoOtherFromBeingSeen(t *testing.T) {
+func TestAPoolWithoutItsDiskHidesNoOther(t *testing.T) {
 	s := newSled(t)
 	look := func() *inventory.Inventory {
 		return inventory.Look(t.Context(), s.Host(), inventory.Want{Parts: every()})

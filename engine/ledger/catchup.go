@@ -65,7 +65,7 @@ func (l *Ledger) lookToWrite(ctx context.Context) (*survey, error) {
 func (l *Ledger) degraded() *reason {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.alone
+	return l.dropping
 }
 
 // level says whether all present members hold what the best copy holds, and

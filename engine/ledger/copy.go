@@ -27,8 +27,8 @@ type copyAt struct {
 	left uint64    // the last line that a history file of this copy holds; 0: it has none
 }
 
-// seat is the copy as a member.
-func (c *copyAt) seat() MemberRef { return MemberRef{Copy: c.text.Copy, Pool: c.Pool} }
+// ref is the copy as a member.
+func (c *copyAt) ref() MemberRef { return MemberRef{Copy: c.text.Copy, Pool: c.Pool} }
 
 // is says whether the file is still the one that was read.
 func (c *copyAt) is(now host.Info) bool {

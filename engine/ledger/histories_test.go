@@ -45,16 +45,16 @@ func (m *model) drastic() map[string]func(*rapid.T) {
 	m.changing = true
 	steps := m.everyday()
 	for name, step := range map[string]func(*rapid.T){
-		"go ahead alone":         func(*rapid.T) { m.goAlone() },
-		"go ahead alone, killed": func(*rapid.T) { m.faulty(m.goAlone) },
+		"go ahead alone":         func(*rapid.T) { m.dropMissing() },
+		"go ahead alone, killed": func(*rapid.T) { m.faulty(m.dropMissing) },
 		"pull one, go ahead alone": func(*rapid.T) {
 			m.disk("pulled").mounted = false
-			m.goAlone()
+			m.dropMissing()
 		},
 		"pull one while writing, go ahead alone": func(*rapid.T) {
 			m.faulty(func() { _ = m.update() })
 			m.disk("pulled").mounted = false
-			m.goAlone()
+			m.dropMissing()
 		},
 		"the other disks": func(*rapid.T) {
 			for _, d := range m.sled.disks {

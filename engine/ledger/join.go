@@ -18,16 +18,16 @@ import (
 // alone, then Join.
 //
 // The errors are those of Update, and ErrNotMounted.
-func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string) error {
-	return l.writing(ctx, func(p *survey) error { return l.join(ctx, p, cleaned(newcomers), reason{who, why}) })
+func (l *Ledger) Join(ctx context.Context, newMembers []Location, who, why string) error {
+	return l.writing(ctx, func(p *survey) error { return l.join(ctx, p, cleaned(newMembers), reason{who, why}) })
 }
 
-func (l *Ledger) join(ctx context.Context, p *survey, newcomers []Location, by reason) error {
-	newcomers = slices.DeleteFunc(newcomers, func(at Location) bool { return p.member(at) != nil })
-	if len(newcomers) == 0 {
+func (l *Ledger) join(ctx context.Context, p *survey, newMembers []Location, by reason) error {
+	newMembers = slices.DeleteFunc(newMembers, func(at Location) bool { return p.member(at) != nil })
+	if len(newMembers) == 0 {
 		return nil
 	}
-	for _, at := range newcomers {
+	for _, at := range newMembers {
 		if err := at.Mounted(l.files); err != nil {
 			return fmt.Errorf("%s: %w", at.File(), cause(err))
 		}
@@ -41,12 +41,12 @@ func (l *Ledger) join(ctx context.Context, p *survey, newcomers []Location, by r
 	if err != nil {
 		return err // before anything is set aside
 	}
-	return l.add(ctx, p, newcomers, by)
+	return l.add(ctx, p, newMembers, by)
 }
 
 // add makes the copies, then members of them.
-func (l *Ledger) add(ctx context.Context, p *survey, newcomers []Location, by reason) error {
-	for _, at := range newcomers {
+func (l *Ledger) add(ctx context.Context, p *survey, newMembers []Location, by reason) error {
+	for _, at := range newMembers {
 		if err := l.writeCopy(at, p.members[0].text); err != nil {
 			return l.kill(fmt.Errorf("make a copy of the ledger: %w", err), false)
 		}
@@ -55,7 +55,7 @@ func (l *Ledger) add(ctx context.Context, p *survey, newcomers []Location, by re
 	if err != nil {
 		return err
 	}
-	return l.addMembers(ctx, p, newcomers, by)
+	return l.addMembers(ctx, p, newMembers, by)
 }
 
 // writeCopy writes a copy, not yet a member, into a location.
@@ -122,24 +122,24 @@ func (l *Ledger) spare(c *copyAt) error {
 	return err
 }
 
-// addMembers begins the epoch in which the newcomers count. The old members get its
-// line first: a newcomer alone must never claim that it counts.
-func (l *Ledger) addMembers(ctx context.Context, p *survey, newcomers []Location, by reason) error {
+// addMembers begins the epoch in which the newMembers count. The old members get its
+// line first: a new member alone must never claim that it counts.
+func (l *Ledger) addMembers(ctx context.Context, p *survey, newMembers []Location, by reason) error {
 	seats, lost := slices.Clone(p.epoch.Copies), slices.Clone(p.epoch.Lost)
 	var others []*copyAt
-	for _, at := range newcomers {
+	for _, at := range newMembers {
 		c := l.at(at)
 		if c == nil || p.lags(c) {
 			return fmt.Errorf("the copy that was just written cannot be used: %w", p.why(at))
 		}
-		others, seats = append(others, c), append(seats, c.seat())
+		others, seats = append(others, c), append(seats, c.ref())
 		lost = replaced(lost, at.Pool)
 	}
 	_, err := l.change(ctx, p, p.epoch.Next(seats, lost, by.who, by.why), p.members, others)
 	return err
 }
 
-// replaced is lost without the seat that a newcomer takes: its own pool's, or
+// replaced is lost without the place that a new member takes: its own pool's, or
 // the one that waits longest.
 func replaced(lost []MemberRef, pool string) []MemberRef {
 	if len(lost) == 0 {

@@ -263,7 +263,7 @@ func (l *Ledger) claim(ctx context.Context, kept *copyAt, by reason) error {
 	}
 	e := kept.text.Epoch()
 	lost := slices.DeleteFunc(slices.Concat(e.Lost, e.Copies), func(s MemberRef) bool { return s.Copy == kept.text.Copy })
-	e = e.Next([]MemberRef{kept.seat()}, lost, by.who, by.why)
+	e = e.Next([]MemberRef{kept.ref()}, lost, by.who, by.why)
 	if h.latest != nil {
 		e.N = max(e.N, h.latest.N+1)
 	}

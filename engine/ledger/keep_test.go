@@ -185,7 +185,7 @@ func TestSettleBringsCopiesHome(t *testing.T) {
 		t.Errorf("members %v, %v", m, all(v))
 	}
 	m, err := s.open(t).Relocation(t.Context(), WantedLocations(s.places().Locations))
-	if err != nil || !m.None() || len(m.Away) > 0 {
+	if err != nil || !m.None() || len(m.Missing) > 0 {
 		t.Errorf("again: %+v, %v", m, err)
 	}
 }
@@ -197,12 +197,12 @@ func TestSettleLeavesOutWhatIsAway(t *testing.T) {
 	explains(t, err, ErrMissing, "pool2")
 	set(t, s.degrade(t), fact("a", "1"))
 	m, err := s.open(t).Relocate(t.Context(), s.places().Locations, "test", "test")
-	if err != nil || !m.None() || len(m.Away) != 1 || !errors.Is(m.Away[0].Err, ErrNotMounted) {
+	if err != nil || !m.None() || len(m.Missing) != 1 || !errors.Is(m.Missing[0].Err, ErrNotMounted) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	s.disks[2].mounted = true
 	m, err = s.open(t).Relocate(t.Context(), s.places().Locations, "test", "test")
-	if err != nil || len(m.Join) != 1 || len(m.Away) != 0 {
+	if err != nil || len(m.Join) != 1 || len(m.Missing) != 0 {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

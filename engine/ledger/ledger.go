@@ -74,13 +74,13 @@ type Ledger struct {
 	places Places
 	limit  int // bytes of dead lines below which nothing is rewritten
 
-	mu     sync.Mutex
-	seen   map[string]*copyAt // by directory: what was read there last
-	absent []Absence          // the other places
-	dead   error              // set by the first failed write
-	alone  *reason            // set by Degrade
-	doubts []string           // warnings of every later View
-	pure   bool               // Purge has found nothing, or is done
+	mu       sync.Mutex
+	seen     map[string]*copyAt // by directory: what was read there last
+	absent   []Absence          // the other places
+	dead     error              // set by the first failed write
+	dropping *reason            // set by Degrade
+	doubts   []string           // warnings of every later View
+	pure     bool               // Purge has found nothing, or is done
 }
 
 // rewriteLimit is the amount of dead lines that is worth a rewrite, in bytes.
@@ -221,7 +221,7 @@ func (l *Ledger) missed(ctx context.Context, err error) error {
 func (l *Ledger) Degrade(who, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.alone = &reason{who, why}
+	l.dropping = &reason{who, why}
 }
 
 // lock takes the lock of all copies. Its directory is on the RAM disk and may

@@ -170,7 +170,7 @@ func (m *model) faulty(do func()) {
 	m.restart()
 }
 
-func (m *model) goAlone() {
+func (m *model) dropMissing() {
 	if l := m.ledger(); l != nil {
 		l.Degrade("model", "random")
 		_ = m.update()

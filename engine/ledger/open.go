@@ -44,7 +44,7 @@ func choose(copies []*copyAt, absent []Absence) (*survey, error) {
 			p.warn("%s is not used: what it holds from %v on was never acknowledged", c.File(), c.text.Head())
 		}
 	}
-	p.seat(copies)
+	p.place(copies)
 	p.warnOfBroken()
 	return p, nil
 }
@@ -89,8 +89,8 @@ func fork(best, other *copyAt, why string) error {
 	}
 }
 
-// seat finds the members among the copies.
-func (p *survey) seat(copies []*copyAt) {
+// place finds the members among the copies.
+func (p *survey) place(copies []*copyAt) {
 	byID := map[string]*copyAt{}
 	for _, c := range copies {
 		byID[c.text.Copy] = c
@@ -144,7 +144,7 @@ func (p *survey) shortest() *copyAt {
 func (p *survey) missingError() error {
 	e := &MissingError{Missing: p.missing, Head: p.best.text.Head(), Epoch: p.epoch, Others: p.absent}
 	for _, c := range p.members {
-		e.Present = append(e.Present, Member{MemberRef: c.seat(), File: c.File()})
+		e.Present = append(e.Present, Member{MemberRef: c.ref(), File: c.File()})
 	}
 	return e
 }
@@ -157,7 +157,7 @@ func (p *survey) view(c *copyAt) (View, error) {
 	}
 	v := View{facts: facts, head: c.text.Head(), ledger: c.text.Ledger, epochs: p.best.text.Epochs, warnings: p.warnings, unconfirmed: p.unconfirmed}
 	for _, m := range p.members {
-		v.members = append(v.members, Member{MemberRef: m.seat(), File: m.File()})
+		v.members = append(v.members, Member{MemberRef: m.ref(), File: m.File()})
 	}
 	v.members = append(v.members, p.missing...)
 	return v, nil

@@ -143,7 +143,7 @@ func (p *survey) doubts() []string {
 	}
 	for _, c := range p.members {
 		if c.text.End == format.EndDamaged {
-			said = append(said, fmt.Sprintf("%d bytes behind seq %d of %v are no line: %s", c.text.Rest, c.text.Head().Seq, c.seat(), p.elsewhere(c)))
+			said = append(said, fmt.Sprintf("%d bytes behind seq %d of %v are no line: %s", c.text.Rest, c.text.Head().Seq, c.ref(), p.elsewhere(c)))
 		}
 	}
 	if p.begun() {
@@ -178,9 +178,9 @@ func (p *survey) lag(c *copyAt) []string {
 	case head == has:
 		return nil
 	case by == 1:
-		return []string{fmt.Sprintf("seq %d is not on %v: it was never acknowledged, or that copy has lost it; nothing is lost, and the next change brings it there", head.Seq, c.seat())}
+		return []string{fmt.Sprintf("seq %d is not on %v: it was never acknowledged, or that copy has lost it; nothing is lost, and the next change brings it there", head.Seq, c.ref())}
 	default:
-		return []string{fmt.Sprintf("%v is %d lines behind, more than a crash can leave: it was rewound", c.seat(), by)}
+		return []string{fmt.Sprintf("%v is %d lines behind, more than a crash can leave: it was rewound", c.ref(), by)}
 	}
 }
 
@@ -193,7 +193,7 @@ func (p *survey) elsewhere(c *copyAt) string {
 	case i < 0:
 		return "what was written there cannot be read, and no other copy holds as much"
 	}
-	return fmt.Sprintf("%v is whole", p.members[i].seat())
+	return fmt.Sprintf("%v is whole", p.members[i].ref())
 }
 
 // begun says whether the last line may have been followed by one that every copy

@@ -9,8 +9,8 @@ import (
 type Relocation struct {
 	Join  []Location
 	Leave []Location
-	// Away are places where a copy belongs and none can be made now, with why.
-	Away []Absence
+	// Missing are places where a copy belongs and none can be made now, with why.
+	Missing []Absence
 }
 
 // None says whether all is as it should be.
@@ -19,7 +19,7 @@ func (m Relocation) None() bool { return len(m.Join) == 0 && len(m.Leave) == 0 }
 // Relocation compares where copies are with where they belong. A plain directory is
 // left only for disks. The errors are those of Read, and ErrMissing if any
 // member is missing (but see Degrade).
-func (l *Ledger) Relocation(ctx context.Context, home []Location) (Relocation, error) {
+func (l *Ledger) Relocation(ctx context.Context, wanted []Location) (Relocation, error) {
 	p, err := l.lookShared(ctx)
 	if err != nil {
 		return Relocation{}, err
@@ -27,24 +27,24 @@ func (l *Ledger) Relocation(ctx context.Context, home []Location) (Relocation, e
 	if len(p.missing) > 0 && l.degraded() == nil {
 		return Relocation{}, p.missingError()
 	}
-	return l.relocation(p, cleaned(home)), nil
+	return l.relocation(p, cleaned(wanted)), nil
 }
 
-func (l *Ledger) relocation(p *survey, home []Location) Relocation {
+func (l *Ledger) relocation(p *survey, wanted []Location) Relocation {
 	var m Relocation
 	disks := false
-	for _, at := range home {
+	for _, at := range wanted {
 		if p.member(at) != nil {
 			disks = disks || at.Pool != ""
 		} else if err := at.Mounted(l.files); err != nil {
-			m.Away = append(m.Away, Absence{File: at.File(), Pool: at.Pool, Err: err})
+			m.Missing = append(m.Missing, Absence{File: at.File(), Pool: at.Pool, Err: err})
 		} else {
 			m.Join = append(m.Join, at)
 			disks = disks || at.Pool != ""
 		}
 	}
 	for _, c := range p.members {
-		belongs := slices.ContainsFunc(home, func(at Location) bool { return at.Directory == c.Directory })
+		belongs := slices.ContainsFunc(wanted, func(at Location) bool { return at.Directory == c.Directory })
 		if c.Pool == "" && !belongs && disks {
 			m.Leave = append(m.Leave, c.Location)
 		}
@@ -55,12 +55,12 @@ func (l *Ledger) relocation(p *survey, home []Location) Relocation {
 // Relocate makes the copies lie where they belong, and says what it did. It may
 // be killed between any two of its steps, and done again: first new copies
 // join, then a directory leaves. The errors are those of Join and Leave.
-func (l *Ledger) Relocate(ctx context.Context, home []Location, who, why string) (Relocation, error) {
-	m, err := l.Relocation(ctx, home)
+func (l *Ledger) Relocate(ctx context.Context, wanted []Location, who, why string) (Relocation, error) {
+	m, err := l.Relocation(ctx, wanted)
 	if err != nil {
 		return Relocation{}, err
 	}
-	done := Relocation{Away: m.Away}
+	done := Relocation{Missing: m.Missing}
 	if len(m.Join) > 0 {
 		if err := l.Join(ctx, m.Join, who, why); err != nil {
 			return done, err

@@ -72,7 +72,7 @@ func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(con
 		if err != nil { // what was made is there, and only this intent knows it
 			for _, a := range outcome.Done {
 				if a.Change == plan.Create {
-					report.Outcome.Left = append(report.Outcome.Left, a.Object)
+					report.Outcome.Leftovers = append(report.Outcome.Leftovers, a.Object)
 				}
 			}
 			return *report, err
@@ -87,7 +87,7 @@ func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(con
 	switch {
 	case outcome.Err() == nil:
 		b.tidy(ctx, d.Behind)
-	case len(outcome.Left) == 0:
+	case len(outcome.Leftovers) == 0:
 		b.tidy(ctx, d.Reverted)
 	}
 	report.Elapsed = time.Since(report.Started)
@@ -117,7 +117,7 @@ func closing(d Decision, report Report) []ledger.Fact {
 	switch {
 	case report.Outcome.Err() == nil:
 		return append(d.OnSuccess, ended...)
-	case len(report.Outcome.Left) == 0:
+	case len(report.Outcome.Leftovers) == 0:
 		return append(d.OnUndo, ended...)
 	default:
 		return d.OnFailure

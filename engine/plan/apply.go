@@ -71,9 +71,9 @@ type Outcome struct {
 	Failed []*StepError // in the order in which they failed
 	Passed []*StepError // best-effort actions that failed; the plan counts as done all the same
 	Kept   []Action     // what was done for the evidence before the run was taken back
-	// Left names what the run made and did not take back, or should have
+	// Leftovers names what the run made and did not take back, or should have
 	// removed and did not: what the operator finds on the host.
-	Left []string
+	Leftovers []string
 	// Interrupted is the context's cause when the run ended because of it.
 	Interrupted error
 }
@@ -122,7 +122,7 @@ func Apply(ctx context.Context, h host.Host, p Plan, o Options) (Outcome, error)
 	if r.takesBack() {
 		r.backward(ctx)
 	}
-	r.outcome.Left = r.left()
+	r.outcome.Leftovers = r.left()
 	return r.outcome, nil
 }
 
@@ -253,7 +253,7 @@ func (r *run) ended(e ending) {
 	}
 	r.state[e.action.ID] = broken
 	r.stillRuns = r.stillRuns || errors.Is(e.err, host.ErrStillRunning)
-	_, r.half[e.action.ID] = errors.AsType[*host.LeftError](e.err)
+	_, r.half[e.action.ID] = errors.AsType[*host.LeftoverError](e.err)
 	if r.failed() && r.plan.Policy != Continue && errors.Is(e.err, context.Canceled) {
 		return // a wait that we abandoned ourselves
 	}
@@ -327,7 +327,7 @@ func (r *run) takeBack(ctx context.Context, a Action, back []Action) bool {
 
 // left lists objects once each, in the plan's order. What a failed step itself
 // may have left counts while its command still runs, and if it says so
-// (host.LeftError).
+// (host.LeftoverError).
 func (r *run) left() []string {
 	if !r.failed() {
 		return nil

@@ -21,7 +21,7 @@ func TestABestEffortActionBlocksNothing(t *testing.T) {
 			var told []plan.EventKind
 			outcome, err := plan.Apply(t.Context(), nil, plan.Plan{Policy: policy, Actions: []plan.Action{kind, action(fakeStep{name: "real", book: book}, "kind")}},
 				plan.Options{Observe: func(e plan.Event) { told = append(told, e.Kind) }})
-			if err != nil || outcome.Err() != nil || len(outcome.Undone) != 0 || len(outcome.Left) != 0 {
+			if err != nil || outcome.Err() != nil || len(outcome.Undone) != 0 || len(outcome.Leftovers) != 0 {
 				t.Errorf("%s: %v, %+v", policy, err, outcome)
 			}
 			if len(outcome.Passed) != 1 || outcome.Passed[0].Err.Error() != "no room" || len(outcome.Done) != 1 || outcome.Done[0].ID != "real" {

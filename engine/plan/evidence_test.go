@@ -114,7 +114,7 @@ func TestNobodyWaitsLongForTheEvidence(t *testing.T) {
 			if took := time.Since(began); took != c.takes {
 				t.Errorf("%s: it took %s, not %s", name, took, c.takes)
 			}
-			undone := len(outcome.Undone) == 1 && len(outcome.Left) == 0
+			undone := len(outcome.Undone) == 1 && len(outcome.Leftovers) == 0
 			if kept := len(outcome.Kept); kept != 0 || !undone || (len(outcome.Passed) == 1) != c.begins {
 				t.Errorf("%s: kept %d, %+v", name, kept, outcome)
 			}

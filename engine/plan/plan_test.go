@@ -162,7 +162,7 @@ func TestAFailureUndoesWhatWasMadeNewestFirst(t *testing.T) {
 		if diff := cmp.Diff(want, book.lines); diff != "" {
 			t.Error(diff)
 		}
-		if len(outcome.Left) != 0 || len(outcome.Done) != 0 || len(outcome.Undone) != 2 {
+		if len(outcome.Leftovers) != 0 || len(outcome.Done) != 0 || len(outcome.Undone) != 2 {
 			t.Errorf("outcome: %+v", outcome)
 		}
 	})
@@ -174,7 +174,7 @@ func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
 			action(fakeStep{name: "a", book: book, undo: errors.New("stuck")}), action(fakeStep{name: "b", book: book, fails: errBroken}, "a"),
 		}}, plan.Options{})
-		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
+		if diff := cmp.Diff([]string{"thing a"}, outcome.Leftovers); diff != "" {
 			t.Error(diff)
 		}
 		if len(outcome.Failed) != 2 {
@@ -187,16 +187,16 @@ func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
 // object and could not be removed with it.
 func TestWhatAFailedStepHasLeftIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		half := action(fakeStep{name: "a", book: &diary{}, fails: &host.LeftError{Cause: errBroken, Err: errors.New("stuck")}})
+		half := action(fakeStep{name: "a", book: &diary{}, fails: &host.LeftoverError{Cause: errBroken, Err: errors.New("stuck")}})
 		half.Change = plan.Modify
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{half}}, plan.Options{})
-		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
+		if diff := cmp.Diff([]string{"thing a"}, outcome.Leftovers); diff != "" {
 			t.Error(diff)
 		}
 		extra := action(fakeStep{name: "a", book: &diary{}, fails: errBroken})
 		extra.Cleanup = []plan.Action{{ID: "undo b", Object: "thing b", Change: plan.Remove, Step: fakeStep{name: "undo b", book: &diary{}, fails: errors.New("stuck"), final: true}}}
 		outcome = apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{extra}}, plan.Options{})
-		if diff := cmp.Diff([]string{"thing b"}, outcome.Left); diff != "" {
+		if diff := cmp.Diff([]string{"thing b"}, outcome.Leftovers); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -245,8 +245,8 @@ func TestAChangeThatGoesOnByItselfIsLeftWhereTheNextActionFails(t *testing.T) {
 			asks := action(fakeStep{name: "a", book: &diary{}})
 			asks.Change, asks.Irrevocable = plan.Modify, true
 			outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Stop, Actions: []plan.Action{asks, action(fakeStep{name: "b", book: &diary{}, fails: fails}, "a")}}, plan.Options{})
-			if (len(outcome.Left) > 0) != (fails != nil) {
-				t.Errorf("%v: left %q", fails, outcome.Left)
+			if (len(outcome.Leftovers) > 0) != (fails != nil) {
+				t.Errorf("%v: left %q", fails, outcome.Leftovers)
 			}
 		}
 	})
@@ -258,7 +258,7 @@ func TestKeepLeavesWhatWasMade(t *testing.T) {
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
 			action(fakeStep{name: "a", book: book}), action(fakeStep{name: "b", book: book, fails: errBroken}, "a"),
 		}}, plan.Options{Keep: true})
-		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
+		if diff := cmp.Diff([]string{"thing a"}, outcome.Leftovers); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -279,7 +279,7 @@ func TestContinueTriesAllAndTellsAll(t *testing.T) {
 		if len(outcome.Failed) != 2 || len(outcome.Done) != 1 {
 			t.Errorf("outcome: %+v", outcome)
 		}
-		if diff := cmp.Diff([]string{"thing a", "thing behind a", "thing b"}, outcome.Left); diff != "" {
+		if diff := cmp.Diff([]string{"thing a", "thing behind a", "thing b"}, outcome.Leftovers); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -313,7 +313,7 @@ func TestNothingIsTakenFromUnderACommandThatStillRuns(t *testing.T) {
 		if slices.Contains(book.lines, "begin undo a") {
 			t.Error("a was undone under b, which still runs")
 		}
-		if diff := cmp.Diff([]string{"thing a", "thing b"}, outcome.Left); diff != "" {
+		if diff := cmp.Diff([]string{"thing a", "thing b"}, outcome.Leftovers); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -362,7 +362,7 @@ func TestAnUndoThatFindsNothingIsDone(t *testing.T) {
 	outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
 		action(fakeStep{name: "a", book: book, undo: fmt.Errorf("dataset: %w", host.ErrNotFound)}), action(fakeStep{name: "b", book: book, fails: errBroken}, "a"),
 	}}, plan.Options{})
-	if len(outcome.Left) != 0 {
-		t.Errorf("left: %v", outcome.Left)
+	if len(outcome.Leftovers) != 0 {
+		t.Errorf("left: %v", outcome.Leftovers)
 	}
 }

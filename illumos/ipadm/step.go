@@ -169,7 +169,7 @@ func (s CreateAddress) cleanUp(ctx context.Context, h host.Host, cause error) er
 		err = DeleteAddress{Zone: s.Zone, Object: s.Object, Unplumb: true}.Do(ctx, h)
 	}
 	if err != nil && !errors.Is(err, host.ErrNotFound) {
-		return &host.LeftError{Cause: cause, Err: err}
+		return &host.LeftoverError{Cause: cause, Err: err}
 	}
 	return cause
 }
@@ -245,12 +245,12 @@ func unplumb(ctx context.Context, h host.Host, zone, link string) error {
 }
 
 // about says what was being done, and where.
-func about(err error, doing, what, zone string) error {
+func about(err error, verb, what, zone string) error {
 	switch {
 	case err == nil:
 		return nil
 	case zone != "":
-		return fmt.Errorf("%s %s in zone %s: %w", doing, what, zone, err)
+		return fmt.Errorf("%s %s in zone %s: %w", verb, what, zone, err)
 	}
-	return fmt.Errorf("%s %s: %w", doing, what, err)
+	return fmt.Errorf("%s %s: %w", verb, what, err)
 }

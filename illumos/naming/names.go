@@ -14,7 +14,7 @@ import (
 
 // Prefixes open the names of the zones and VNICs that sledctl makes. A name is
 // ours only with what we write behind the prefix, and says nothing alone: see
-// Claim.
+// Owner.
 type Prefixes struct {
 	Zone  string // of an instance's zone, before its Propolis id
 	Base  string // of a base zone, before _POOL_GENERATION

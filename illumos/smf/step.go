@@ -61,7 +61,7 @@ func (s Enable) Do(ctx context.Context, h host.Host) error {
 		err = change(ctx, h, disableCommand(s.Zone, s.FMRI, s.Temporary))
 	}
 	if err != nil && !errors.Is(err, host.ErrNotFound) && !errors.Is(err, ErrNoZone) {
-		return &host.LeftError{Cause: cause, Err: err}
+		return &host.LeftoverError{Cause: cause, Err: err}
 	}
 	return cause
 }

@@ -132,14 +132,14 @@ func (e *IgnoredError) Error() string {
 
 func (*IgnoredError) Kind() fault.Kind { return fault.Failed }
 
-// BarredError is a write that a file forbids.
-type BarredError struct {
+// WritesDisabledError is a write that a file forbids.
+type WritesDisabledError struct {
 	File   string
 	Reason string // its first line, or why it could not be read
 }
 
 // Error names the file, and what it says.
-func (e *BarredError) Error() string {
+func (e *WritesDisabledError) Error() string {
 	text := "no NIC record is changed while " + e.File + " is there"
 	if e.Reason != "" {
 		text += ": " + e.Reason
@@ -147,12 +147,12 @@ func (e *BarredError) Error() string {
 	return text
 }
 
-func (*BarredError) Kind() fault.Kind { return fault.Refused }
+func (*WritesDisabledError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what to do about it.
-func (e *BarredError) Hint() string {
+func (e *WritesDisabledError) Hint() string {
 	return "remove the file when the reason has ended; to see the records meanwhile, run: sledctl nics list"
 }
 
 // Unwrap says that it was refused.
-func (e *BarredError) Unwrap() error { return host.ErrRefused }
+func (e *WritesDisabledError) Unwrap() error { return host.ErrRefused }

@@ -372,15 +372,15 @@ func TestDeletingWhatIsNotThere(t *testing.T) {
 	})
 }
 
-func TestABarrierThatCannotBeReadStands(t *testing.T) {
+func TestALockFileThatCannotBeReadStands(t *testing.T) {
 	files := hosttest.Memory()
 	if err := files.Mkdir("/stop", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := Barrier("/stop").Check(files); !errors.Is(err, host.ErrRefused) {
+	if err := LockFile("/stop").Check(files); !errors.Is(err, host.ErrRefused) {
 		t.Error(err)
 	}
-	if err := Barrier("").Check(files); err != nil {
+	if err := LockFile("").Check(files); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Barrier is a file that forbids every write as long as it is there; empty: none.
+// LockFile is a file that forbids every write as long as it is there; empty: none.
 // It is looked at before each one.
-type Barrier string
+type LockFile string
 
-// Check fails with a *BarredError if the file is there, or if that cannot be
+// Check fails with a *WritesDisabledError if the file is there, or if that cannot be
 // told.
-func (b Barrier) Check(files host.Files) error {
+func (b LockFile) Check(files host.Files) error {
 	if b == "" {
 		return nil
 	}
@@ -26,10 +26,10 @@ func (b Barrier) Check(files host.Files) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &BarredError{File: string(b), Reason: err.Error()}
+		return &WritesDisabledError{File: string(b), Reason: err.Error()}
 	}
 	line, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
-	return &BarredError{File: string(b), Reason: strings.TrimSpace(string(line))}
+	return &WritesDisabledError{File: string(b), Reason: strings.TrimSpace(string(line))}
 }
 
 // Guard is asked right before each write whether it may be made.
@@ -39,22 +39,22 @@ type Guard interface {
 
 // UpdateNIC changes a record, if it is still of this version: ErrChanged.
 type UpdateNIC struct {
-	Server  Server
-	MAC     string
-	Etag    string // empty: the server has none
-	Change  Change
-	Barrier Barrier
-	Guard   Guard // nil: none but the barrier
+	Server   Server
+	MAC      string
+	Etag     string // empty: the server has none
+	Change   Change
+	LockFile LockFile
+	Guard    Guard // nil: none but the lock file
 }
 
 // DeleteNIC removes a record, if it is still of this version: ErrChanged. NAPI
 // frees its address, too.
 type DeleteNIC struct {
-	Server  Server
-	MAC     string
-	Etag    string // empty: the server has none
-	Barrier Barrier
-	Guard   Guard // nil: none but the barrier
+	Server   Server
+	MAC      string
+	Etag     string // empty: the server has none
+	LockFile LockFile
+	Guard    Guard // nil: none but the lock file
 }
 
 // Verb names the step.
@@ -82,7 +82,7 @@ func (s DeleteNIC) Explain() []host.Line {
 
 // Do asks for it.
 func (s UpdateNIC) Do(ctx context.Context, h host.Host) error {
-	if err := allowed(ctx, h.Files(), s.Barrier, s.Guard); err != nil {
+	if err := allowed(ctx, h.Files(), s.LockFile, s.Guard); err != nil {
 		return err
 	}
 	_, err := Client{Host: h, Server: s.Server}.Update(ctx, s.MAC, s.Etag, s.Change)
@@ -91,14 +91,14 @@ func (s UpdateNIC) Do(ctx context.Context, h host.Host) error {
 
 // Do asks for it.
 func (s DeleteNIC) Do(ctx context.Context, h host.Host) error {
-	if err := allowed(ctx, h.Files(), s.Barrier, s.Guard); err != nil {
+	if err := allowed(ctx, h.Files(), s.LockFile, s.Guard); err != nil {
 		return err
 	}
 	return Client{Host: h, Server: s.Server}.Delete(ctx, s.MAC, s.Etag)
 }
 
 // allowed asks who may forbid a write.
-func allowed(ctx context.Context, files host.Files, b Barrier, g Guard) error {
+func allowed(ctx context.Context, files host.Files, b LockFile, g Guard) error {
 	if err := b.Check(files); err != nil || g == nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 func steps() map[string]steptest.Step {
 	return map[string]steptest.Step{
 		`curl -sS -X PUT -H 'If-Match: E' -H 'Content-Type: application/json' --data '{"check_owner":false,"state":"stopped"}' http://h:80/nics/90b8d0000001`: UpdateNIC{
-			Server: "h:80", MAC: mac1, Etag: "E", Change: Change{State: StateStopped}, Barrier: "/stop",
+			Server: "h:80", MAC: mac1, Etag: "E", Change: Change{State: StateStopped}, LockFile: "/stop",
 		},
-		`curl -sS -X DELETE -H 'If-Match: E' http://h:80/nics/90b8d0000001`: DeleteNIC{Server: "h:80", MAC: mac1, Etag: "E", Barrier: "/stop"},
+		`curl -sS -X DELETE -H 'If-Match: E' http://h:80/nics/90b8d0000001`: DeleteNIC{Server: "h:80", MAC: mac1, Etag: "E", LockFile: "/stop"},
 	}
 }
 
@@ -58,7 +58,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A step asks for what it explains, and for nothing while the barrier is there.
+// A step asks for what it explains, and for nothing while the lock file is there.
 func TestABarrierKeepsStepsBack(t *testing.T) {
 	for want, s := range steps() {
 		if lines := s.Explain(); len(lines) != 1 || lines[0].Text != want || !lines[0].Mutates() {
@@ -69,7 +69,7 @@ func TestABarrierKeepsStepsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := s.Do(t.Context(), f)
-		barred, ok := errors.AsType[*BarredError](err)
+		barred, ok := errors.AsType[*WritesDisabledError](err)
 		if !ok || barred.Reason != "moving web1 away" || len(f.asked) != 0 {
 			t.Errorf("%v, asked %v", err, f.asked)
 		}

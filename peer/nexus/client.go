@@ -37,7 +37,7 @@ type Client struct {
 }
 
 // Ring says that the state of a VM has changed. Errors: ErrNoDoorbell; those
-// that Passing tells apart.
+// that Retryable tells apart.
 func (c Client) Ring(ctx context.Context, propolisID uuid.UUID) error {
 	err := c.send(ctx, http.MethodPost, "/vmms/"+propolisID.String()+"/doorbell", versionDoorbell, nil)
 	if e, ok := errors.AsType[*dropshot.Refusal](err); ok && without(*e) {
@@ -79,10 +79,10 @@ func without(e dropshot.Refusal) bool {
 	return false
 }
 
-// Passing says whether the same may succeed later: whatever kept an answer from
+// Retryable says whether the same may succeed later: whatever kept an answer from
 // coming, and every 5xx, as Nexus answers what is transient with one
 // (omicron#3238). All else is final: what was refused once is refused again.
-func Passing(err error) bool {
+func Retryable(err error) bool {
 	e, answered := errors.AsType[*dropshot.Refusal](err)
 	return err != nil && (!answered || e.Status >= 500)
 }
@@ -94,10 +94,10 @@ const (
 	LongestPause = 3 * time.Minute
 )
 
-// Pause is how long to wait after so many attempts, at least one, that failed.
+// Backoff is how long to wait after so many attempts, at least one, that failed.
 // It lies within half of its length around what the attempts ask for; draw, from
 // 0 to below 1, says where, so that sleds do not come at once.
-func Pause(attempts int, draw float64) time.Duration {
+func Backoff(attempts int, draw float64) time.Duration {
 	pause := LongestPause
 	if shift := max(attempts, 1) - 1; shift < 32 && FirstPause<<shift < LongestPause {
 		pause = FirstPause << shift

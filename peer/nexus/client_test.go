@@ -48,8 +48,8 @@ func TestADoorbell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := client(c.line).Ring(t.Context(), vm)
-			if (err != nil) != c.wantErr || errors.Is(err, ErrNoDoorbell) != c.absent || Passing(err) != c.passing {
-				t.Errorf("%v; no doorbell: %v, passing: %v", err, errors.Is(err, ErrNoDoorbell), Passing(err))
+			if (err != nil) != c.wantErr || errors.Is(err, ErrNoDoorbell) != c.absent || Retryable(err) != c.passing {
+				t.Errorf("%v; no doorbell: %v, passing: %v", err, errors.Is(err, ErrNoDoorbell), Retryable(err))
 			}
 		})
 	}
@@ -106,11 +106,11 @@ func TestPausesGrowToALimitAndAreSpread(t *testing.T) {
 		{0, 0.5, 250 * time.Millisecond}, {1, 0, 125 * time.Millisecond}, {1, 0.5, 250 * time.Millisecond}, {2, 0.5, 500 * time.Millisecond},
 		{10, 0.5, 128 * time.Second}, {11, 0.5, 3 * time.Minute}, {11, 0, 90 * time.Second}, {1 << 30, 0.5, 3 * time.Minute},
 	} {
-		if got := Pause(c.attempts, c.draw); got != c.want {
+		if got := Backoff(c.attempts, c.draw); got != c.want {
 			t.Errorf("after %d attempts, at %v: %s, want %s", c.attempts, c.draw, got, c.want)
 		}
 	}
-	if got := Pause(50, 0.999999); got >= LongestPause*3/2 {
+	if got := Backoff(50, 0.999999); got >= LongestPause*3/2 {
 		t.Errorf("%s", got)
 	}
 }

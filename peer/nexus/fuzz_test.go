@@ -24,6 +24,6 @@ func FuzzRing(f *testing.F) {
 		if err := c.Ring(t.Context(), uuid.Nil); err == nil && (len(says) < 12 || says[9] != '2' && says[9] != '1') {
 			t.Errorf("%q is taken for heard", says)
 		}
-		_ = Passing(c.Put(t.Context(), uuid.Nil, []byte("{}")))
+		_ = Retryable(c.Put(t.Context(), uuid.Nil, []byte("{}")))
 	})
 }

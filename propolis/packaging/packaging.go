@@ -34,7 +34,7 @@ type Settings struct {
 }
 
 // Seen is what each way lacks on a host, as paths; nothing: it can be gone.
-type Seen struct{ Lofs, Image []string }
+type Observed struct{ Lofs, Image []string }
 
 // What the ways need next to what the settings name. The sparse brand runs
 // pkg(1) to install (omniosorg/pkg5, src/brand/sparse).
@@ -57,13 +57,13 @@ const (
 )
 
 // Look sees what there is.
-func (s Settings) Look(files host.Files) (Seen, error) {
+func (s Settings) Look(files host.Files) (Observed, error) {
 	lofs, err := missing(files, sparse, pkg, path.Clean(s.Directory))
 	if err != nil {
-		return Seen{}, err
+		return Observed{}, err
 	}
 	image, err := missing(files, append([]string{omicron1}, s.Images...)...)
-	return Seen{Lofs: lofs, Image: image}, err
+	return Observed{Lofs: lofs, Image: image}, err
 }
 
 func missing(files host.Files, names ...string) ([]string, error) {
@@ -82,20 +82,20 @@ func missing(files host.Files, names ...string) ([]string, error) {
 
 // Decide chooses the way: the wanted one, or for Auto image where it can be
 // gone, else lofs. It is pure. A way that cannot be gone is a *MissingError.
-func (s Settings) Decide(seen Seen) (Kind, error) {
+func (s Settings) Decide(seen Observed) (Kind, error) {
 	switch {
 	case s.Kind != Lofs && len(seen.Image) == 0:
 		return Image, nil
 	case s.Kind != Image && len(seen.Lofs) == 0:
 		return Lofs, nil
 	}
-	return "", &MissingError{Wanted: s.Kind, Seen: seen}
+	return "", &MissingError{Wanted: s.Kind, Observed: seen}
 }
 
 // MissingError is a host on which the wanted way cannot be gone.
 type MissingError struct {
-	Wanted Kind
-	Seen   Seen
+	Wanted   Kind
+	Observed Observed
 }
 
 // Error names what is missing.
@@ -104,7 +104,7 @@ func (e *MissingError) Error() string {
 	for _, way := range []struct {
 		kind Kind
 		less []string
-	}{{Image, e.Seen.Image}, {Lofs, e.Seen.Lofs}} {
+	}{{Image, e.Observed.Image}, {Lofs, e.Observed.Lofs}} {
 		if e.Wanted != way.kind && (e.Wanted == Image || e.Wanted == Lofs) {
 			continue
 		}
@@ -117,7 +117,7 @@ func (*MissingError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what would be right.
 func (e *MissingError) Hint() string {
-	if e.Wanted != Image && slices.Contains(e.Seen.Lofs, sparse) && slices.Contains(e.Seen.Image, omicron1) {
+	if e.Wanted != Image && slices.Contains(e.Observed.Lofs, sparse) && slices.Contains(e.Observed.Image, omicron1) {
 		return "use OmniOS for zones of the sparse brand, or Helios for zone images"
 	}
 	return "install what is missing, or set propolis.packaging, propolis.directory and propolis.images; then run: sledctl bootstrap"

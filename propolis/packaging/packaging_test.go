@@ -17,19 +17,19 @@ func TestTheWayIsWhatIsWantedOrWhatThereIs(t *testing.T) {
 	lofs, image := []string{"/usr/lib/brand/sparse"}, []string{"/opt/oxide/propolis-server.tar.gz"}
 	for name, c := range map[string]struct {
 		wanted packaging.Kind
-		seen   packaging.Seen
+		seen   packaging.Observed
 		want   packaging.Kind
 		names  string // in the error
 	}{
-		"auto, both":           {packaging.Auto, packaging.Seen{}, packaging.Image, ""},
-		"auto, image":          {packaging.Auto, packaging.Seen{Lofs: lofs}, packaging.Image, ""},
-		"auto, lofs":           {packaging.Auto, packaging.Seen{Image: image}, packaging.Lofs, ""},
-		"auto, neither":        {packaging.Auto, packaging.Seen{Lofs: lofs, Image: image}, "", lofs[0] + " " + image[0]},
-		"lofs, both":           {packaging.Lofs, packaging.Seen{}, packaging.Lofs, ""},
-		"lofs, only image":     {packaging.Lofs, packaging.Seen{Lofs: lofs}, "", lofs[0]},
-		"image, both":          {packaging.Image, packaging.Seen{}, packaging.Image, ""},
-		"image, only lofs":     {packaging.Image, packaging.Seen{Image: image}, "", image[0]},
-		"unset, which is auto": {"", packaging.Seen{Image: image}, packaging.Lofs, ""},
+		"auto, both":           {packaging.Auto, packaging.Observed{}, packaging.Image, ""},
+		"auto, image":          {packaging.Auto, packaging.Observed{Lofs: lofs}, packaging.Image, ""},
+		"auto, lofs":           {packaging.Auto, packaging.Observed{Image: image}, packaging.Lofs, ""},
+		"auto, neither":        {packaging.Auto, packaging.Observed{Lofs: lofs, Image: image}, "", lofs[0] + " " + image[0]},
+		"lofs, both":           {packaging.Lofs, packaging.Observed{}, packaging.Lofs, ""},
+		"lofs, only image":     {packaging.Lofs, packaging.Observed{Lofs: lofs}, "", lofs[0]},
+		"image, both":          {packaging.Image, packaging.Observed{}, packaging.Image, ""},
+		"image, only lofs":     {packaging.Image, packaging.Observed{Image: image}, "", image[0]},
+		"unset, which is auto": {"", packaging.Observed{Image: image}, packaging.Lofs, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := packaging.Settings{Kind: c.wanted}.Decide(c.seen)
@@ -69,12 +69,12 @@ func images() []string {
 func TestWhatIsNotThereIsNamed(t *testing.T) {
 	for mode, c := range map[world.Mode]struct {
 		settings packaging.Settings
-		want     packaging.Seen
+		want     packaging.Observed
 	}{
-		world.OmniOS: {packaging.Settings{Kind: packaging.Lofs, Directory: "/opt/nowhere"}, packaging.Seen{Lofs: []string{"/opt/nowhere"}, Image: []string{"/usr/lib/brand/omicron1"}}},
+		world.OmniOS: {packaging.Settings{Kind: packaging.Lofs, Directory: "/opt/nowhere"}, packaging.Observed{Lofs: []string{"/opt/nowhere"}, Image: []string{"/usr/lib/brand/omicron1"}}},
 		world.Helios: {
 			packaging.Settings{Kind: packaging.Image, Directory: "/opt/oxide/propolis-server", Images: []string{images()[0], "/opt/own.tar.gz"}},
-			packaging.Seen{Lofs: []string{"/usr/lib/brand/sparse"}, Image: []string{"/opt/own.tar.gz"}},
+			packaging.Observed{Lofs: []string{"/usr/lib/brand/sparse"}, Image: []string{"/opt/own.tar.gz"}},
 		},
 	} {
 		s := sim.New(sim.Options{Mode: mode}, hosttest.Files)

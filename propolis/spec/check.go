@@ -357,8 +357,8 @@ func (c *checker) leftovers() {
 // instead (lib/propolis/src/block/file.rs).
 const maxWorkers = 32
 
-// Doubts lists what a server takes, and what may yet be a mistake.
-func (s InstanceSpec) Doubts() []Problem {
+// Warnings lists what a server takes, and what may yet be a mistake.
+func (s InstanceSpec) Warnings() []Problem {
 	var p problems
 	serials := map[SerialNumber]string{}
 	for _, key := range s.Components.Keys() {

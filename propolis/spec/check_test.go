@@ -278,7 +278,7 @@ func TestCheckOfABootOrderBesideAVsockDevice(t *testing.T) {
 	}
 }
 
-func TestDoubts(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	s := sound()
 	s.Components["boot-backend"] = FileStorage{Path: "/x", BlockSize: 512, Workers: new(uint64(33))}
 	s.Components["data"] = NVMeDisk{Backend: "data-backend", PCI: PCIPath{1, 4, 0}}
@@ -289,7 +289,7 @@ func TestDoubts(t *testing.T) {
 		"components.vsock: a machine with a virtio_socket cannot be migrated",
 	}
 	var got []string
-	for _, p := range s.Doubts() {
+	for _, p := range s.Warnings() {
 		got = append(got, p.String())
 	}
 	if !slices.Equal(got, want) {

@@ -83,9 +83,9 @@ func (d Document) Invalid(all []Problem) error {
 	return &InvalidError{d.File, all}
 }
 
-// Doubts is InstanceSpec.Doubts likewise, behind the warnings.
-func (d Document) Doubts() []Problem {
-	return append(slices.Clone(d.Warnings), d.Place(d.Spec.Doubts())...)
+// AllWarnings are the warnings, and behind them those of the spec, with their lines.
+func (d Document) AllWarnings() []Problem {
+	return append(slices.Clone(d.Warnings), d.Place(d.Spec.Warnings())...)
 }
 
 // Place puts problems of the spec where they stand in the document. Of one that

@@ -193,7 +193,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("pci_bridge = [{pci-path = \"0.4.0\", downstream-bus = 1}, {}]\nmain = {boot_order = [\"a\"]}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := Parse(data, ParseOptions{HyperV: len(data)%2 == 0})
-		for _, p := range append(append(problemsOf(err), problemsOf(d.Check(Server{}))...), d.Doubts()...) {
+		for _, p := range append(append(problemsOf(err), problemsOf(d.Check(Server{}))...), d.AllWarnings()...) {
 			if p.What == "" || p.Line < 0 || p.Line > 1+strings.Count(string(data), "\n") {
 				t.Errorf("%q: %+v", data, p)
 			}

@@ -60,7 +60,7 @@ type Look struct {
 	Inv  *inventory.Inventory
 	Mark string // what a base made now would carry
 	// Packaging is what the host lacks for each way.
-	Packaging packaging.Seen
+	Packaging packaging.Observed
 }
 
 // Needed says whether zones are cloned on this host: where they are installed

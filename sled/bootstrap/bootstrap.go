@@ -34,9 +34,9 @@ type Settings struct {
 	// CreateLedger makes the ledger where there is none; Env.Ledger finds
 	// it from then on.
 	CreateLedger func(context.Context) error
-	// SettleLedger makes the copies of one that is there lie where they belong,
+	// RelocateLedger makes the copies of one that is there lie where they belong,
 	// and says what it did; in a dry run, what it would do. May be nil.
-	SettleLedger func(ctx context.Context, dryRun bool) (did string, err error)
+	RelocateLedger func(ctx context.Context, dryRun bool) (did string, err error)
 	// RefreshWitness tells the witness of the ledger again, once there are more
 	// disks to tell. May be nil.
 	RefreshWitness func(context.Context) error
@@ -136,7 +136,7 @@ func (r *run) idle() bool {
 		if p.Err != nil {
 			told++
 		}
-		if !p.Report.Idle || p.Err != nil && !errors.As(p.Err, new(*storage.PartlyError)) {
+		if !p.Report.Idle || p.Err != nil && !errors.As(p.Err, new(*storage.PartialError)) {
 			return false
 		}
 	}
@@ -261,7 +261,7 @@ func (r *run) prepare(ctx context.Context, kinds ...disk.Kind) bool {
 		}
 		_ = r.end(p)
 	}
-	return ctx.Err() == nil && (err == nil || errors.As(err, new(*storage.PartlyError)))
+	return ctx.Err() == nil && (err == nil || errors.As(err, new(*storage.PartialError)))
 }
 
 // whole says whether the ledger is there with all its copies.
@@ -347,8 +347,8 @@ func (r *run) ledger(ctx context.Context) (did string, stop bool, err error) {
 	if r.dryRun && errors.Is(err, ledger.ErrAbsent) {
 		return "", true, nil
 	}
-	if err == nil && r.SettleLedger != nil {
-		did, err = r.SettleLedger(ctx, r.dryRun)
+	if err == nil && r.RelocateLedger != nil {
+		did, err = r.RelocateLedger(ctx, r.dryRun)
 	}
 	return did, false, err
 }

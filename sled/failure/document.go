@@ -29,8 +29,8 @@ type Document struct {
 	Message string      `json:"message"`
 	Host    *HostOutput `json:"host,omitempty"`
 	// Problems are all that is wrong with a spec that cannot be used.
-	Problems []spec.Problem `json:"problems,omitempty"`
-	Left     []string       `json:"left"`
+	Problems  []spec.Problem `json:"problems,omitempty"`
+	Leftovers []string       `json:"left"`
 	// Log is the end of the log that explains the failure, and Bundles are the files
 	// in which the rest of the zone's evidence is kept.
 	Log     *plan.Quote `json:"log,omitempty"`
@@ -53,10 +53,10 @@ type HostOutput struct {
 // Of returns the document for an error of what began at a time. The reports come
 // with the error, if WithReport has added them.
 func Of(err error, started time.Time) Document {
-	d := Document{Kind: "Error", Message: Text(err), Left: []string{}, Elapsed: time.Since(started).Milliseconds()}
+	d := Document{Kind: "Error", Message: Text(err), Leftovers: []string{}, Elapsed: time.Since(started).Milliseconds()}
 	if r, ok := errors.AsType[*reportedError](err); ok {
 		for _, report := range r.reports {
-			d.Left = append(d.Left, leftBy(report.Outcome)...)
+			d.Leftovers = append(d.Leftovers, leftBy(report.Outcome)...)
 			d.Bundles = append(d.Bundles, bundlesOf(report.Outcome)...)
 			if report.ID != "" {
 				d.Changed, d.trace = true, report.ID
@@ -75,7 +75,7 @@ func Of(err error, started time.Time) Document {
 	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
 		d.Problems = invalid.Problems
 	}
-	d.Exit, d.timeUp = exitCode(err, d.Left), is[*TimeoutError](err)
+	d.Exit, d.timeUp = exitCode(err, d.Leftovers), is[*TimeoutError](err)
 	d.Cause = causeOf(d.Exit)
 	d.Hint = joined("; ", hintOf(err, d), d.keptIn())
 	return d
@@ -87,7 +87,7 @@ func leftBy(o plan.Outcome) []string {
 	if o.Err() == nil {
 		return o.Made()
 	}
-	return o.Left
+	return o.Leftovers
 }
 
 // bundlesOf are the files in which a failed operation kept the evidence of a zone

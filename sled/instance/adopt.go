@@ -149,8 +149,8 @@ func adoptedRecord(s Settings, view ledger.View, seen adoption.Inspection, at op
 		return operation.Decision{}, record.Record{}, err
 	case known && old.HasZone(seen.Zone.Name):
 		return operation.Decision{}, old, nil
-	case known && len(old.Runs()) > 0:
-		twice := Difference{Field: "zone", Is: old.Runs()[0].Zone, Wanted: seen.Zone.Name}
+	case known && len(old.Incarnations()) > 0:
+		twice := Difference{Field: "zone", Is: old.Incarnations()[0].Zone, Wanted: seen.Zone.Name}
 		return operation.Decision{}, old, &ConflictError{Name: old.Name, Differences: []Difference{twice}}
 	}
 	if err := Unreserved(view, r); err != nil {

@@ -75,7 +75,7 @@ func checkSettled(old record.Record, seen Observed, c EnsureRequest) error {
 			return &AwaitedError{old.Name, awaited.ID}
 		}
 	} else {
-		if awaited != nil && awaited.ID == c.From.ID && old.Run == nil {
+		if awaited != nil && awaited.ID == c.From.ID && old.Incarnation == nil {
 			return nil // it was registered for that
 		}
 		if !hasArrived(old, c) {
@@ -107,17 +107,17 @@ func checkArriving(old record.Record, seen Observed, c EnsureRequest) error {
 
 // arriving is the migration and the run that the next record has. A machine that
 // has come is as any other from then on.
-func arriving(old record.Record, seen Observed, c EnsureRequest) (*record.Migration, *record.Run) {
+func arriving(old record.Record, seen Observed, c EnsureRequest) (*record.Migration, *record.Incarnation) {
 	m := old.Migration
 	switch {
-	case m.Arrives() && old.Run != nil && whereArrived(old, seen) == migration.AtTarget:
-		run := *old.Run
-		run.Migration = m.ID
-		return nil, &run
-	case c.From != nil && (old.Run == nil || old.Run.Migration != c.From.ID):
-		return c.From, old.Run
+	case m.Arrives() && old.Incarnation != nil && whereArrived(old, seen) == migration.AtTarget:
+		incarnation := *old.Incarnation
+		incarnation.Migration = m.ID
+		return nil, &incarnation
+	case c.From != nil && (old.Incarnation == nil || old.Incarnation.Migration != c.From.ID):
+		return c.From, old.Incarnation
 	}
-	return m, old.Run
+	return m, old.Incarnation
 }
 
 // arrivalStep is the step by which the machine comes; nil for one that is made here.
@@ -198,15 +198,15 @@ func source(c EnsureRequest, result Result) string {
 // whereArrived says where the machine of an arrival is, by what both sides say.
 func whereArrived(r record.Record, seen Observed) migration.Whereabouts {
 	z, there := zone.Zone{}, false
-	if r.Run != nil {
-		z, there = seen.Inv.Zone(r.Run.Zone)
+	if r.Incarnation != nil {
+		z, there = seen.Inv.Zone(r.Incarnation.Zone)
 	}
 	running := there && z.State == zone.Running
 	if running && seen.Inside.Err != nil {
 		return migration.Unclear
 	}
 	here := migration.AtSource
-	if running && r.Run.Boot == seen.Boot {
+	if running && r.Incarnation.Boot == seen.Boot {
 		here = seen.Inside.VM.Into(r.ID, r.Migration.ID)
 	}
 	if here != migration.AtSource {

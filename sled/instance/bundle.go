@@ -24,7 +24,7 @@ func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Stamp
 	if cause == "" {
 		return nil
 	}
-	z, _ := seen.Inv.Zone(r.Run.Zone)
+	z, _ := seen.Inv.Zone(r.Incarnation.Zone)
 	step, ok := s.Bundles.Of(seen.Places, z, cause, reason, at.Now, at.ID)
 	if !ok {
 		return nil
@@ -36,13 +36,13 @@ func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Stamp
 // zone's logs are quoted, and a bundle of it is kept before it is removed. A
 // machine's server says what it does in the log of its service.
 func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, seen Observed, at operation.Stamp) {
-	run, server := *r.Run, smf.LogFile(layout.ServiceFMRI(s.Blueprint(), r))
+	incarnation, server := *r.Incarnation, smf.LogFile(layout.ServiceFMRI(s.Blueprint(), r))
 	for stage, log := range map[Stage]string{StageBoot: smf.LogDir, StageStart: server, StageEnsure: server, StageRun: server} {
 		for i := range stages[stage] {
 			a := &stages[stage][i]
-			a.Evidence = &plan.Evidence{Root: path.Join(run.Zonepath, "root"), Log: log}
+			a.Evidence = &plan.Evidence{Root: path.Join(incarnation.Zonepath, "root"), Log: log}
 			running := a.Step.Verb() != zone.Boot{}.Verb()
-			if step, ok := s.Bundles.OfStart(seen.Places, run.Zone, run.Zonepath, r.ID, running, at.Now); ok {
+			if step, ok := s.Bundles.OfStart(seen.Places, incarnation.Zone, incarnation.Zonepath, r.ID, running, at.Now); ok {
 				a.Evidence.Keep = []plan.Action{bundleOf(step)}
 			}
 		}
@@ -65,7 +65,7 @@ func teardownWarnings(b layout.Blueprint, r record.Record, seen Observed) []erro
 // answers for it: it ends with its zone.
 func unasked(r record.Record, seen Observed) []error {
 	err := seen.Inside.VM.Err
-	if err == nil || r.Run == nil || !r.Run.Ensured || r.Migration != nil ||
+	if err == nil || r.Incarnation == nil || !r.Incarnation.Ensured || r.Migration != nil ||
 		IsNoInstance(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) {
 		return nil
 	}
@@ -77,22 +77,22 @@ func unkept(b layout.Blueprint, r record.Record, seen Observed) []error {
 	if cause, _ := wentWrong(b, r, seen); cause == "" || seen.Nowhere == nil {
 		return nil
 	}
-	return []error{fmt.Errorf("could not keep a bundle of zone %s: %w", r.Run.Zone, seen.Nowhere)}
+	return []error{fmt.Errorf("could not keep a bundle of zone %s: %w", r.Incarnation.Zone, seen.Nowhere)}
 }
 
 // wentWrong is why a bundle of a run's zone is worth its room; no cause: it is
 // not, or there is no zone that was ever installed.
 func wentWrong(b layout.Blueprint, r record.Record, seen Observed) (bundle.Cause, string) {
-	if r.Run == nil {
+	if r.Incarnation == nil {
 		return "", ""
 	}
-	z, there := seen.Inv.Zone(r.Run.Zone)
+	z, there := seen.Inv.Zone(r.Incarnation.Zone)
 	status := statusIn(b, r, seen)
 	reason := cmp.Or(status.Reason, "the instance is "+status.State)
 	switch {
 	case !there, z.State == zone.Configured:
 		return "", ""
-	case r.Run.Boot != seen.Boot && z.State != zone.Running:
+	case r.Incarnation.Boot != seen.Boot && z.State != zone.Running:
 		return bundle.StaleZone, reason
 	case status.State == record.Failed:
 		return bundle.Failed, reason

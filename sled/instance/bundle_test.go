@@ -24,14 +24,14 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 		told   int // warnings
 	}{
 		"a healthy one":               {atRunning, func(*Observed, *record.Record) {}, "", 0},
-		"one that is not made yet":    {atInstalled, func(_ *Observed, r *record.Record) { r.Run.Ensured = false }, "", 0},
+		"one that is not made yet":    {atInstalled, func(_ *Observed, r *record.Record) { r.Incarnation.Ensured = false }, "", 0},
 		"one whose VM failed":         {atRunning, func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, bundle.Failed, 0},
-		"one from before the boot":    {atInstalled, func(s *Observed, r *record.Record) { r.Run.Ensured, r.Run.Boot = true, "earlier" }, bundle.StaleZone, 0},
-		"one whose zone was halted":   {atInstalled, func(s *Observed, r *record.Record) { r.Run.Ensured = true }, bundle.Failed, 0},
-		"one that is only configured": {atConfigured, func(s *Observed, r *record.Record) { r.Run.Ensured = true }, "", 0},
+		"one from before the boot":    {atInstalled, func(s *Observed, r *record.Record) { r.Incarnation.Ensured, r.Incarnation.Boot = true, "earlier" }, bundle.StaleZone, 0},
+		"one whose zone was halted":   {atInstalled, func(s *Observed, r *record.Record) { r.Incarnation.Ensured = true }, bundle.Failed, 0},
+		"one that is only configured": {atConfigured, func(s *Observed, r *record.Record) { r.Incarnation.Ensured = true }, "", 0},
 		"a sled without a place":      {atRunning, func(s *Observed, _ *record.Record) { s.Inside.VM.State, s.Places, s.Nowhere = "Failed", nil, nowhere }, "", 1},
 		"no place, a healthy one":     {atRunning, func(s *Observed, _ *record.Record) { s.Places, s.Nowhere = nil, nowhere }, "", 0},
-		"no place, only configured":   {atConfigured, func(s *Observed, r *record.Record) { r.Run.Ensured, s.Places, s.Nowhere = true, nil, nowhere }, "", 0},
+		"no place, only configured":   {atConfigured, func(s *Observed, r *record.Record) { r.Incarnation.Ensured, s.Places, s.Nowhere = true, nil, nowhere }, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()
@@ -39,10 +39,10 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 			r := made(t, s, oneNIC())
 			seen := prepared().bring(s, r, c.point).look()
 			seen.Places = []bundle.Place{{Dir: debug.Mountpoint, Pool: pool, Dataset: debug.Dataset}}
-			run := *r.Run
-			r.Run = &run
+			incarnation := *r.Incarnation
+			r.Incarnation = &incarnation
 			if c.point == atRunning {
-				r.Run.Ensured = true
+				r.Incarnation.Ensured = true
 			}
 			c.change(&seen, &r)
 			p, err := plan.Plan{Actions: teardown(s, r, seen, moment("m"), StopTime)}.Sorted()
@@ -67,10 +67,10 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 				}
 				return
 			}
-			if len(taken) != 1 || !strings.Contains(taken[0].ID, "-"+string(c.want)+"-") || taken[0].Zone != r.Run.Zone || taken[0].Reason == "" || taken[0].Dir != debug.Mountpoint {
+			if len(taken) != 1 || !strings.Contains(taken[0].ID, "-"+string(c.want)+"-") || taken[0].Zone != r.Incarnation.Zone || taken[0].Reason == "" || taken[0].Dir != debug.Mountpoint {
 				t.Fatalf("%+v", taken)
 			}
-			z, _ := seen.Inv.Zone(r.Run.Zone)
+			z, _ := seen.Inv.Zone(r.Incarnation.Zone)
 			if taken[0].Running != (z.State == zone.Running) {
 				t.Errorf("the zone is %s, and the bundle thinks that it runs: %v", z.State, taken[0].Running)
 			}

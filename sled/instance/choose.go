@@ -374,7 +374,7 @@ func (c chooser) checkPool(name string) error {
 }
 
 // run chooses all names of a new life; its id is drawn, unless it is chosen.
-func (c chooser) run(r record.Record, chosen, boot string) (*record.Run, error) {
+func (c chooser) incarnation(r record.Record, chosen, boot string) (*record.Incarnation, error) {
 	if err := suits(c.packing, c.Settings, c.inv, r.Spec.Address); err != nil {
 		return nil, err
 	}
@@ -382,23 +382,23 @@ func (c chooser) run(r record.Record, chosen, boot string) (*record.Run, error) 
 	if chosen != "" {
 		id = uuid.MustParse(chosen)
 	}
-	run := &record.Run{PropolisID: id.String(), Brand: c.packing.Brand, Boot: boot, Guests: []record.VNIC{}}
+	incarnation := &record.Incarnation{PropolisID: id.String(), Brand: c.packing.Brand, Boot: boot, Guests: []record.VNIC{}}
 	if len(c.packing.Images) == 0 {
 		base, ok := c.Base(c.view, r.Spec.Pool)
 		if !ok || !base.Planned && !c.valid(base) {
 			return nil, &NoBaseError{Pool: r.Spec.Pool}
 		}
-		run.Base, run.BaseDataset, run.Brand = base.Zone, base.Dataset, base.Brand
+		incarnation.Base, incarnation.BaseDataset, incarnation.Brand = base.Zone, base.Dataset, base.Brand
 	}
-	run.Zone = c.Names.ZoneName(id)
-	at, _ := naming.Zone(r.Spec.Pool, run.Zone)
-	run.Zonepath, run.Dataset = at.Mountpoint, at.Dataset
+	incarnation.Zone = c.Names.ZoneName(id)
+	at, _ := naming.Zone(r.Spec.Pool, incarnation.Zone)
+	incarnation.Zonepath, incarnation.Dataset = at.Mountpoint, at.Dataset
 	names := c.VNICNames(len(r.Spec.NICs))
-	run.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: c.ControlLink, MAC: r.Control}
+	incarnation.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: c.ControlLink, MAC: r.Control}
 	for i, nic := range r.Spec.NICs {
-		run.Guests = append(run.Guests, record.VNIC{Name: names[i], Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
+		incarnation.Guests = append(incarnation.Guests, record.VNIC{Name: names[i], Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
 	}
-	return run, nil
+	return incarnation, nil
 }
 
 // VNICNames are free names for a run's VNICs, guests first.

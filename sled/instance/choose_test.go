@@ -46,8 +46,8 @@ func TestTheLowestFreeNumberIsTaken(t *testing.T) {
 				here.Links = append(here.Links, vnic.Link{Name: l, Class: "vnic", Over: "net0", MAC: "02:08:20:00:00:01"})
 			}
 			_, r, err := here.decide(t, c, operationtest.Book(t, s.facts...), EnsureRequest{Wanted: Wanted{Ref: "web1"}})
-			if err != nil || r.Run.Control.Name != s.want {
-				t.Errorf("%v, %v", r.Run, err)
+			if err != nil || r.Incarnation.Control.Name != s.want {
+				t.Errorf("%v, %v", r.Incarnation, err)
 			}
 		})
 	}
@@ -58,8 +58,8 @@ func TestTheNICsOfAnInstanceAreNumberedInARow(t *testing.T) {
 	here := prepared()
 	here.Links = append(here.Links, vnic.Link{Name: "vnic_propolis_guest1", Class: "vnic"})
 	_, r, err := here.decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []record.NIC{{}, {}}}})
-	if err != nil || r.Run.Guests[0].Name != "vnic_propolis_guest2" || r.Run.Guests[1].Name != "vnic_propolis_guest3" {
-		t.Errorf("%+v, %v", r.Run, err)
+	if err != nil || r.Incarnation.Guests[0].Name != "vnic_propolis_guest2" || r.Incarnation.Guests[1].Name != "vnic_propolis_guest3" {
+		t.Errorf("%+v, %v", r.Incarnation, err)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestAnInstanceKeepsTheMACsThatItHas(t *testing.T) {
 	here := prepared().bring(c, r, atRunning)
 	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []record.NIC{{MAC: "2:8:20:0:0:7"}}}})
 	if err != nil || !d.Plan.Empty() {
-		t.Errorf("%q, %v", told(t, d, r.Run), err)
+		t.Errorf("%q, %v", told(t, d, r.Incarnation), err)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 		"not to one that is as good as full": {
 			zones: map[string]int{"rpool": 9, "tank": 0, "a": 8}, change: zfs.Pool{Health: "ONLINE", Size: 1000, Free: 99}, want: "a",
 		},
-		"rather full than ill": {
+		"rather full than faulted": {
 			zones: map[string]int{"rpool": 9, "tank": 0, "a": 8}, change: zfs.Pool{Health: "SUSPENDED", Size: 1000, Free: 900}, want: "a",
 		},
 	} {
@@ -218,8 +218,8 @@ func TestTheSameIntentChoosesTheSame(t *testing.T) {
 		t.Error(d)
 	}
 	a, b := choose("a"), choose("b")
-	if a.Control == b.Control || a.Run.PropolisID == b.Run.PropolisID || a.Spec.NICs[0].MAC == b.Spec.NICs[0].MAC || a.Spec.NICs[0].MAC == a.Spec.NICs[1].MAC {
-		t.Errorf("%+v\n%+v", a.Run, b.Run)
+	if a.Control == b.Control || a.Incarnation.PropolisID == b.Incarnation.PropolisID || a.Spec.NICs[0].MAC == b.Spec.NICs[0].MAC || a.Spec.NICs[0].MAC == a.Spec.NICs[1].MAC {
+		t.Errorf("%+v\n%+v", a.Incarnation, b.Incarnation)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestNoTwoInstancesGetTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, key := range append(r.Reserves(), r.Run.Zone, r.Run.Dataset) {
+			for _, key := range append(r.Reserves(), r.Incarnation.Zone, r.Incarnation.Dataset) {
 				if owners[key] != "" {
 					t.Errorf("%s and %s both have %s", owners[key], r.Name, key)
 				}

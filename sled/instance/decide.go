@@ -169,7 +169,7 @@ func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, kn
 		return record.Record{}, &record.EndingError{Name: old.Name}
 	}
 	next.Name, next.Wanted, next.Ending = name, record.WantedRunning, nil
-	next.Migration, next.Run = arriving(old, seen, c)
+	next.Migration, next.Incarnation = arriving(old, seen, c)
 	if c.Protect != nil {
 		next.Protected = *c.Protect
 	}
@@ -238,7 +238,7 @@ func planBringUp(
 	if resumes {
 		clearing, p = resumed(b, &d, old, next, seen)
 	} else if clearing, err = beginRun(s, choose, &d, old, &next, seen, at, c); err == nil {
-		p.wide = layout.LinkHasMTU(b, *next.Run, seen.Inv)
+		p.wide = layout.LinkHasMTU(b, *next.Incarnation, seen.Inv)
 		d.Plan.Why = rebuilds(old, why)
 	}
 	if err != nil {
@@ -260,7 +260,7 @@ func planBringUp(
 	}
 	d.Plan.Actions = behind(clearing, actions)
 	d.Intent.Removes = removes(next.Leaving, seen)
-	d.Intent.Makes, d.Intent.Base = next.Objects(), next.Run.Base
+	d.Intent.Makes, d.Intent.Base = next.Objects(), next.Incarnation.Base
 	return facts(choose.view, d, old, next, resumes, at, c)
 }
 
@@ -268,11 +268,11 @@ func planBringUp(
 // one that is half built under an id of the control plane's.
 func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c EnsureRequest) error {
 	switch {
-	case old.Run == nil:
+	case old.Incarnation == nil:
 		return nil
-	case c.Only != "" && old.Run.Ensured:
+	case c.Only != "" && old.Incarnation.Ensured:
 		return &BrokenError{Name: old.Name, Status: statusIn(b, old, seen)}
-	case old.VMM != nil && !old.Run.Ensured:
+	case old.VMM != nil && !old.Incarnation.Ensured:
 		return &IncompleteBuildError{Name: old.Name}
 	}
 	return nil
@@ -281,11 +281,11 @@ func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c Ensure
 // resumed is what is to remove first where a run is resumed, and how far it is.
 func resumed(b layout.Blueprint, d *operation.Decision, old, next record.Record, seen Observed) ([]plan.Action, progress) {
 	clearing, p := leaving(old, seen), progressOf(b, next, seen)
-	if seen.unreachable(*old.Run, p) {
+	if seen.unreachable(*old.Incarnation, p) {
 		p.ensured, d.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
 	}
-	if !p.installed && cloneLeft(*old.Run, seen) { // of a clone that was undone: another would name its snapshots otherwise
-		clearing = append(clearing, removeSnapshots(*old.Run))
+	if !p.installed && cloneLeft(*old.Incarnation, seen) { // of a clone that was undone: another would name its snapshots otherwise
+		clearing = append(clearing, removeSnapshots(*old.Incarnation))
 	}
 	return clearing, p
 }
@@ -297,12 +297,12 @@ func beginRun(
 	if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
 		return nil, err
 	}
-	clearing, next.Leaving = teardown(s, old, seen, at, StopTime), old.Runs()
+	clearing, next.Leaving = teardown(s, old, seen, at, StopTime), old.Incarnations()
 	d.Warn = teardownWarnings(s.Blueprint(), old, seen)
-	if next.Run, err = choose.run(*next, old.ChosenID(), seen.Boot); err != nil {
+	if next.Incarnation, err = choose.incarnation(*next, old.ChosenID(), seen.Boot); err != nil {
 		return nil, err
 	}
-	if next.VMM != nil && next.Run.PropolisID != next.VMM.PropolisID {
+	if next.VMM != nil && next.Incarnation.PropolisID != next.VMM.PropolisID {
 		next.VMM = nil // of the run that is removed: this one is the operator's
 	}
 	return clearing, nil
@@ -310,7 +310,7 @@ func beginRun(
 
 // rebuilds is the reason that a dry run prints for replacing a run.
 func rebuilds(old record.Record, why string) string {
-	if old.Run == nil {
+	if old.Incarnation == nil {
 		return ""
 	}
 	return fmt.Sprintf("would rebuild instance %q: %s", old.Name, why)
@@ -319,7 +319,7 @@ func rebuilds(old record.Record, why string) string {
 // drawnFor are the values that this plan has drawn, and no other will have.
 func drawnFor(old, next record.Record, w Wanted) map[string]string {
 	all := map[string]string{}
-	if id := next.Run.PropolisID; (old.Run == nil || old.Run.PropolisID != id) && id != old.ChosenID() {
+	if id := next.Incarnation.PropolisID; (old.Incarnation == nil || old.Incarnation.PropolisID != id) && id != old.ChosenID() {
 		all[id] = "ZONE-UUID"
 	}
 	if next.Control != old.Control {
@@ -383,13 +383,13 @@ func facts(
 	view ledger.View, d operation.Decision, old, next record.Record, goOn bool, at operation.Stamp, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
 	finished := next
-	run := *next.Run
-	run.Reaped = false
-	run.Ensured = run.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
+	incarnation := *next.Incarnation
+	incarnation.Reaped = false
+	incarnation.Ensured = incarnation.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
 	if finished.Migration != nil {
-		run.Migration, finished.Migration = finished.Migration.ID, nil
+		incarnation.Migration, finished.Migration = finished.Migration.ID, nil
 	}
-	finished.Run, finished.Leaving = &run, nil
+	finished.Incarnation, finished.Leaving = &incarnation, nil
 	if d.Plan.Empty() && reflect.DeepEqual(finished, old) {
 		return d, old, nil
 	}
@@ -401,7 +401,7 @@ func facts(
 		if before.ChosenID() == "" {
 			before.VMM = nil
 		}
-		before.Run, before.Leaving = nil, nil
+		before.Incarnation, before.Leaving = nil, nil
 	}
 	if before.Migration.Arrives() {
 		before.Migration = next.Migration // of a try that failed again

@@ -27,7 +27,7 @@ import (
 
 // told is a plan as verbs and objects, the names of what is this instance's
 // written short: "zone.boot Z".
-func told(t testing.TB, d operation.Decision, runs ...*record.Run) []string {
+func told(t testing.TB, d operation.Decision, incarnations ...*record.Incarnation) []string {
 	t.Helper()
 	d.Plan.Drawn = nil // what is drawn is what is looked at
 	rows, err := d.Plan.Rows()
@@ -35,13 +35,13 @@ func told(t testing.TB, d operation.Decision, runs ...*record.Run) []string {
 		t.Fatal(err)
 	}
 	var short []string
-	for i, run := range runs {
-		if run == nil {
+	for i, incarnation := range incarnations {
+		if incarnation == nil {
 			continue
 		}
 		mark := []string{"", "'"}[i] // of the run before: Z' when both are there
-		short = append(short, run.Dataset, "D"+mark, run.Zone, "Z"+mark, run.Control.Name, "C"+mark)
-		for _, g := range run.Guests {
+		short = append(short, incarnation.Dataset, "D"+mark, incarnation.Zone, "Z"+mark, incarnation.Control.Name, "C"+mark)
+		for _, g := range incarnation.Guests {
 			short = append(short, g.Name, "G"+mark)
 		}
 	}
@@ -83,13 +83,13 @@ func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(wayUp(), told(t, d, r.Run)); diff != "" {
+	if diff := cmp.Diff(wayUp(), told(t, d, r.Incarnation)); diff != "" {
 		t.Error(diff)
 	}
 	if d.Plan.Policy != plan.Undo || d.Intent.Base != baseZone().Zone || len(d.Intent.Makes) != 4 {
 		t.Errorf("policy %s, intent %+v", d.Plan.Policy, d.Intent)
 	}
-	if !r.Run.Ensured || r.Run.Boot != thisBoot || r.Wanted != record.WantedRunning || r.Generation != 1 {
+	if !r.Incarnation.Ensured || r.Incarnation.Boot != thisBoot || r.Wanted != record.WantedRunning || r.Generation != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -109,12 +109,12 @@ func TestWhatACloneHasLeftGoesBeforeTheNext(t *testing.T) {
 	c := settings()
 	old := half(made(t, c, oneNIC()))
 	here := prepared().bring(c, old, atInstalled)
-	here.zone(old.Run.Zone).State = zone.Configured
+	here.zone(old.Incarnation.Zone).State = zone.Configured
 	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), EnsureRequest{Wanted: oneNIC()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := told(t, d, old.Run)
+	got := told(t, d, old.Incarnation)
 	if clean, clone := slices.Index(got, "zfs.destroy-snapshots Z_snap"), slices.Index(got, "zone.clone Z"); clean < 0 || clone < clean {
 		t.Errorf("%q", got)
 	}
@@ -131,7 +131,7 @@ func TestAnMTUThatTheLinkGivesIsNotSet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(d.Plan.Actions, func(a plan.Action) bool { return a.ID == "vnic.create "+r.Run.Control.Name })
+		i := slices.IndexFunc(d.Plan.Actions, func(a plan.Action) bool { return a.ID == "vnic.create "+r.Incarnation.Control.Name })
 		if got := d.Plan.Actions[i].Step.(vnic.Create).MTU; got != want {
 			t.Errorf("over a link of %d: %d, want %d", link, got, want)
 		}
@@ -169,11 +169,11 @@ func TestWhatWasBegunIsFinished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(s.want, told(t, d, old.Run)); diff != "" {
+			if diff := cmp.Diff(s.want, told(t, d, old.Incarnation)); diff != "" {
 				t.Error(diff)
 			}
-			if next.Run.Zone != old.Run.Zone || !next.Run.Ensured || len(d.Intent.Removes) != 0 {
-				t.Errorf("another run was begun: %+v", next.Run)
+			if next.Incarnation.Zone != old.Incarnation.Zone || !next.Incarnation.Ensured || len(d.Intent.Removes) != 0 {
+				t.Errorf("another run was begun: %+v", next.Incarnation)
 			}
 		})
 	}
@@ -205,7 +205,7 @@ func TestWhatIsNotYetSoIsWaitedFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(s.want, told(t, d, r.Run)); diff != "" {
+			if diff := cmp.Diff(s.want, told(t, d, r.Incarnation)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -226,38 +226,44 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 		cleared []string
 	}{
 		"the sled was rebooted": {atProfiled, func(s *scene, r *record.Record) {
-			r.Run.Boot = earlierBoot
-			s.dropLink(r.Run.Control.Name)
-			s.dropLink(r.Run.Guests[0].Name)
+			r.Incarnation.Boot = earlierBoot
+			s.dropLink(r.Incarnation.Control.Name)
+			s.dropLink(r.Incarnation.Guests[0].Name)
 		},
 			slices.Concat(remove, left)},
-		"the zone was removed by hand":         {atRunning, func(s *scene, r *record.Record) { s.dropZone(r.Run.Zone); s.seen.Inside = Inside{} }, slices.Concat(links, []string{"zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
-		"the zone was uninstalled by hand":     {atConfigured, func(*scene, *record.Record) {}, slices.Concat(links, []string{"zone.delete Z'", "zfs.destroy D'"})},
-		"the zone was halted by hand":          {atProfiled, func(*scene, *record.Record) {}, slices.Concat(links, remove, left)},
-		"the zone is incomplete":               {atInstalled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Incomplete; r.Run.Ensured = false }, slices.Concat(links, []string{"zone.discard Z'", "zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
-		"the zone is going down":               {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Down }, slices.Concat(halt, links, remove, left)},
-		"the zone hangs in shutting_down":      {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.ShuttingDown }, slices.Concat(halt, links, remove, left)},
-		"the zone is mounted as a scratch":     {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Mounted }, slices.Concat([]string{"zone.unmount Z'"}, links, remove, left)},
-		"Propolis is in maintenance":           {atAddress, func(s *scene, r *record.Record) { s.seen.Inside.Services[c.Propolis.FMRI] = smf.Maintenance }, slices.Concat(halt, links, remove, left)},
-		"Propolis has lost its machine":        {atOnline, func(*scene, *record.Record) {}, slices.Concat(halt, links, remove, left)},
-		"the machine failed":                   {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Failed" }, slices.Concat(halt, links, remove, left)},
-		"the machine is destroyed":             {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Destroyed" }, slices.Concat(halt, links, remove, left)},
-		"the guest has powered off":            {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.power-off web1"}, halt, links, remove, left)},
-		"a VNIC of an unfinished run is gone":  {atSettled, func(s *scene, r *record.Record) { r.Run.Ensured = false; s.dropLink(r.Run.Guests[0].Name) }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
-		"a VNIC was replaced by a foreign one": {atSettled, func(s *scene, r *record.Record) { r.Run.Ensured = false; s.Links[2].MAC = "02:08:20:ff:ff:ff" }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
-		"the configuration was edited, the zone not booted": {atProfiled, func(s *scene, r *record.Record) { s.Configs[r.Run.Zone] = zone.Config{Brand: "sparse"} },
+		"the zone was removed by hand":     {atRunning, func(s *scene, r *record.Record) { s.dropZone(r.Incarnation.Zone); s.seen.Inside = Inside{} }, slices.Concat(links, []string{"zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone was uninstalled by hand": {atConfigured, func(*scene, *record.Record) {}, slices.Concat(links, []string{"zone.delete Z'", "zfs.destroy D'"})},
+		"the zone was halted by hand":      {atProfiled, func(*scene, *record.Record) {}, slices.Concat(links, remove, left)},
+		"the zone is incomplete": {atInstalled, func(s *scene, r *record.Record) {
+			s.zone(r.Incarnation.Zone).State = zone.Incomplete
+			r.Incarnation.Ensured = false
+		}, slices.Concat(links, []string{"zone.discard Z'", "zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone is going down":           {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Incarnation.Zone).State = zone.Down }, slices.Concat(halt, links, remove, left)},
+		"the zone hangs in shutting_down":  {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Incarnation.Zone).State = zone.ShuttingDown }, slices.Concat(halt, links, remove, left)},
+		"the zone is mounted as a scratch": {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Incarnation.Zone).State = zone.Mounted }, slices.Concat([]string{"zone.unmount Z'"}, links, remove, left)},
+		"Propolis is in maintenance":       {atAddress, func(s *scene, r *record.Record) { s.seen.Inside.Services[c.Propolis.FMRI] = smf.Maintenance }, slices.Concat(halt, links, remove, left)},
+		"Propolis has lost its machine":    {atOnline, func(*scene, *record.Record) {}, slices.Concat(halt, links, remove, left)},
+		"the machine failed":               {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Failed" }, slices.Concat(halt, links, remove, left)},
+		"the machine is destroyed":         {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Destroyed" }, slices.Concat(halt, links, remove, left)},
+		"the guest has powered off":        {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.power-off web1"}, halt, links, remove, left)},
+		"a VNIC of an unfinished run is gone": {atSettled, func(s *scene, r *record.Record) {
+			r.Incarnation.Ensured = false
+			s.dropLink(r.Incarnation.Guests[0].Name)
+		}, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
+		"a VNIC was replaced by a foreign one": {atSettled, func(s *scene, r *record.Record) { r.Incarnation.Ensured = false; s.Links[2].MAC = "02:08:20:ff:ff:ff" }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
+		"the configuration was edited, the zone not booted": {atProfiled, func(s *scene, r *record.Record) { s.Configs[r.Incarnation.Zone] = zone.Config{Brand: "sparse"} },
 			slices.Concat(links, remove, left)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old := half(r)
-			old.Run.Ensured = true
+			old.Incarnation.Ensured = true
 			here := prepared().bring(c, old, s.point)
 			s.change(here, &old)
 			d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), EnsureRequest{Wanted: oneNIC()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines := told(t, d, next.Run, old.Run)
+			lines := told(t, d, next.Incarnation, old.Incarnation)
 			want := slices.Concat(s.cleared, wayUp())
 			if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(lines))); diff != "" {
 				t.Error(diff)
@@ -268,7 +274,7 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 					t.Errorf("%s comes after the new run has begun", line)
 				}
 			}
-			if next.Run.Zone == old.Run.Zone || next.Control != old.Control || next.Spec.Address != old.Spec.Address || next.Spec.NICs[0] != old.Spec.NICs[0] {
+			if next.Incarnation.Zone == old.Incarnation.Zone || next.Control != old.Control || next.Spec.Address != old.Spec.Address || next.Spec.NICs[0] != old.Spec.NICs[0] {
 				t.Errorf("from %+v\nto %+v", old, next)
 			}
 			if len(d.Intent.Removes) != 4 || len(d.Intent.Makes) != 4 {
@@ -285,11 +291,11 @@ func TestAnAddressThatWasDeletedIsMadeAgain(t *testing.T) {
 	here := prepared().bring(c, r, atRunning)
 	here.seen.Inside.Addresses, here.seen.Inside.VM = nil, migration.VM{Err: errors.New("no route to host")}
 	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC()})
-	if err != nil || next.Run.Zone != r.Run.Zone {
-		t.Fatalf("%v, %+v", err, next.Run)
+	if err != nil || next.Incarnation.Zone != r.Incarnation.Zone {
+		t.Fatalf("%v, %+v", err, next.Incarnation)
 	}
 	want := []string{"ipadm.create-address C/control", "ipadm.await-address C/control", "propolis.run web1", "propolis.await-state web1"}
-	if diff := cmp.Diff(want, told(t, d, r.Run)); diff != "" || d.Plan.Policy != plan.Stop {
+	if diff := cmp.Diff(want, told(t, d, r.Incarnation)); diff != "" || d.Plan.Policy != plan.Stop {
 		t.Errorf("policy %s, %s", d.Plan.Policy, diff)
 	}
 }
@@ -315,15 +321,15 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 				t.Errorf("at %d: %s does not wait for %s", point, later, earlier)
 			}
 		}
-		zoneName := r.Run.Zone
+		zoneName := r.Incarnation.Zone
 		follows("zone.halt "+zoneName, "propolis.power-off web1")
 		follows("zone.uninstall "+zoneName, "zone.halt "+zoneName)
 		follows("zone.delete "+zoneName, "zone.uninstall "+zoneName)
-		for _, v := range r.Run.VNICs() {
+		for _, v := range r.Incarnation.VNICs() {
 			follows("vnic.delete "+v.Name, "zone.halt "+zoneName)
 		}
-		if slices.Contains(plan.IDs(p.Actions), "zfs.destroy "+r.Run.Dataset) {
-			follows("zfs.destroy "+r.Run.Dataset, "zone.delete "+zoneName)
+		if slices.Contains(plan.IDs(p.Actions), "zfs.destroy "+r.Incarnation.Dataset) {
+			follows("zfs.destroy "+r.Incarnation.Dataset, "zone.delete "+zoneName)
 		}
 	}
 }
@@ -352,12 +358,12 @@ func TestWhatCannotBeLookedIntoIsNotRebuilt(t *testing.T) {
 func TestAStoppedInstanceStartsWithTheAddressesThatItHad(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
-	r.Run, r.Wanted = nil, record.WantedStopped
+	r.Incarnation, r.Wanted = nil, record.WantedStopped
 	d, next, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(wayUp(), told(t, d, next.Run)); diff != "" {
+	if diff := cmp.Diff(wayUp(), told(t, d, next.Incarnation)); diff != "" {
 		t.Error(diff)
 	}
 	if next.Control != r.Control || next.Spec.Address != r.Spec.Address || next.Spec.NICs[0].MAC != r.Spec.NICs[0].MAC || next.Wanted != record.WantedRunning {
@@ -380,16 +386,16 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 		id := c.ID("web1")
 		old := record.Record{ID: id, Name: "web1", Wanted: record.WantedRunning, Control: "02:08:20:00:00:01",
 			Spec: record.Spec{CPUs: 2, Memory: 1 << 30, Address: record.Address{Mode: record.DHCP}, Pool: "rpool", NICs: []record.NIC{}}}
-		old.Run = &record.Run{PropolisID: id, Zone: c.Names.ZoneName(naming.InstanceID(c.Namespace, "run")), Brand: "sparse", Boot: rapid.SampledFrom([]string{thisBoot, earlierBoot}).Draw(t, "boot"),
+		old.Incarnation = &record.Incarnation{PropolisID: id, Zone: c.Names.ZoneName(naming.InstanceID(c.Namespace, "run")), Brand: "sparse", Boot: rapid.SampledFrom([]string{thisBoot, earlierBoot}).Draw(t, "boot"),
 			Base: baseZone().Zone, BaseDataset: baseZone().Dataset, Guests: []record.VNIC{}, Ensured: rapid.Bool().Draw(t, "ensured"),
 			Control: record.VNIC{Name: c.Names.ControlVNIC(rapid.IntRange(0, 5).Draw(t, "own VNIC")), Over: "stub0", MAC: "02:08:20:00:00:01"}}
-		at, _ := naming.Zone("rpool", old.Run.Zone)
-		old.Run.Dataset, old.Run.Zonepath = at.Dataset, at.Mountpoint
-		if !slices.Contains(foreign, int(old.Run.Control.Name[len(old.Run.Control.Name)-1]-'0')) {
+		at, _ := naming.Zone("rpool", old.Incarnation.Zone)
+		old.Incarnation.Dataset, old.Incarnation.Zonepath = at.Dataset, at.Mountpoint
+		if !slices.Contains(foreign, int(old.Incarnation.Control.Name[len(old.Incarnation.Control.Name)-1]-'0')) {
 			here.bring(c, old, rapid.IntRange(atNothing, atRunning).Draw(t, "came to"))
 		}
 		here.Datasets = append(here.Datasets, zfs.Dataset{Name: "rpool/zone/other", Type: "filesystem"},
-			zfs.Dataset{Name: old.Run.Dataset + "x", Type: "filesystem"}, zfs.Dataset{Name: baseZone().Dataset + "@other_snap", Type: "snapshot"})
+			zfs.Dataset{Name: old.Incarnation.Dataset + "x", Type: "filesystem"}, zfs.Dataset{Name: baseZone().Dataset + "@other_snap", Type: "snapshot"})
 
 		facts, _ := old.Replaces(record.Record{})
 		d, next, err := decide(c, operationtest.Book(t, facts...), here.look(), moment("m"), id, EnsureRequest{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
@@ -401,12 +407,12 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 			kind, name, _ := strings.Cut(a.Object, " ")
 			switch {
 			case a.Change == plan.Remove && kind == "vnic":
-				if l, _ := inv.Link(name); l.MAC != old.Control || name != old.Run.Control.Name {
+				if l, _ := inv.Link(name); l.MAC != old.Control || name != old.Incarnation.Control.Name {
 					t.Errorf("%s is not its own", a.ID)
 				}
-			case a.Change == plan.Remove && kind == "zone" && name != old.Run.Zone:
+			case a.Change == plan.Remove && kind == "zone" && name != old.Incarnation.Zone:
 				t.Errorf("%s is not its own", a.ID)
-			case a.Change == plan.Remove && kind == "dataset" && name != old.Run.Dataset && !strings.HasPrefix(name, old.Run.Dataset+"/") && !strings.HasPrefix(name, old.Run.Dataset+"@"):
+			case a.Change == plan.Remove && kind == "dataset" && name != old.Incarnation.Dataset && !strings.HasPrefix(name, old.Incarnation.Dataset+"/") && !strings.HasPrefix(name, old.Incarnation.Dataset+"@"):
 				t.Errorf("%s is not its own", a.ID)
 			case a.Change == plan.Create && kind == "vnic":
 				if _, there := inv.Link(name); there {
@@ -414,8 +420,8 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 				}
 			}
 		}
-		if !d.Plan.Empty() && next.Run.Control.MAC != old.Control {
-			t.Errorf("the MAC changed: %+v", next.Run)
+		if !d.Plan.Empty() && next.Incarnation.Control.MAC != old.Control {
+			t.Errorf("the MAC changed: %+v", next.Incarnation)
 		}
 	})
 }

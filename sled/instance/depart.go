@@ -82,7 +82,7 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 		err = nil
 	}
 	if err != nil && last.Report.ID == "" && !c.DryRun {
-		last.Report.Outcome = plan.Outcome{Left: d.Record.Remains(), Interrupted: err}
+		last.Report.Outcome = plan.Outcome{Leftovers: d.Record.Remains(), Interrupted: err}
 		err = fmt.Errorf("instance %q runs on %s, and what it had here was not removed: %w", d.Record.Name, d.Peer, err)
 	}
 	d.Reports = append(d.Reports, last.Report)
@@ -92,7 +92,7 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 // rehearse asks the target whether it could take the machine, before anything is
 // written down on either side.
 func rehearse(ctx context.Context, s Settings, h host.Host, r record.Record, c Departure) error {
-	if r.Run == nil || !r.Run.Ensured {
+	if r.Incarnation == nil || !r.Incarnation.Ensured {
 		return nil // the operation refuses it, once it has looked
 	}
 	if problems, err := migration.Obstacles(s.Underlay, r, c.Shared); err != nil || len(problems) > 0 {
@@ -160,7 +160,7 @@ func departure(
 	d.Plan = plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
 		ID: step.Verb() + " " + old.Name, Object: "instance " + old.Name, Why: "to " + next.Migration.Peer(), Change: plan.Modify, Step: step,
 	}}}
-	d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID}}
+	d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Incarnation.PropolisID}}
 	var errs [3]error
 	d.OnStart, errs[0] = next.Replaces(old)
 	d.OnSuccess, errs[1] = after.Replaces(next)
@@ -207,7 +207,7 @@ func checkMovable(b layout.Blueprint, old record.Record, seen Observed, c Depart
 	if id, left := seen.Inside.VM.Left(old); left {
 		return &migration.MovedError{Name: old.Name, Migration: id}
 	}
-	if vm := seen.Inside.VM; old.Run == nil || !old.Run.Ensured || vm.ID != old.ID || vm.State != propolis.StateRunning {
+	if vm := seen.Inside.VM; old.Incarnation == nil || !old.Incarnation.Ensured || vm.ID != old.ID || vm.State != propolis.StateRunning {
 		return mustRun(b, old, seen)
 	}
 	problems, err := migration.Obstacles(b.Underlay, old, c.Shared)
@@ -219,10 +219,10 @@ func checkMovable(b layout.Blueprint, old record.Record, seen Observed, c Depart
 
 // asSource is VM.OutOf of the instance's own Propolis.
 func (s Observed) asSource(r record.Record) migration.Whereabouts {
-	if r.Run == nil {
+	if r.Incarnation == nil {
 		return migration.Unclear
 	}
-	z, there := s.Inv.Zone(r.Run.Zone)
+	z, there := s.Inv.Zone(r.Incarnation.Zone)
 	if !there || z.State != zone.Running || s.Inside.Err != nil {
 		return migration.Unclear
 	}

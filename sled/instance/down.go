@@ -21,7 +21,7 @@ import (
 // can tell is kept first.
 func teardown(s Settings, r record.Record, seen Observed, at operation.Stamp, grace time.Duration) []plan.Action {
 	actions := leaving(r, seen)
-	if r.Run == nil {
+	if r.Incarnation == nil {
 		return actions
 	}
 	kept, vm := keepEvidence(s, r, seen, at), stopVM(s.Blueprint(), r, seen, grace)
@@ -32,29 +32,29 @@ func teardown(s Settings, r record.Record, seen Observed, at operation.Stamp, gr
 	if len(first) > 0 {
 		last = first[len(first)-1].ID
 	}
-	return slices.Concat(actions, first, downRun(*r.Run, nil, seen, last))
+	return slices.Concat(actions, first, downRun(*r.Incarnation, nil, seen, last))
 }
 
 // leaving lists what is left to do to remove earlier runs. Their VNICs may
 // have the names of the present run's, which are not theirs any longer.
 func leaving(r record.Record, seen Observed) []plan.Action {
 	var present []record.VNIC
-	if r.Run != nil {
-		present = r.Run.VNICs()
+	if r.Incarnation != nil {
+		present = r.Incarnation.VNICs()
 	}
 	var actions []plan.Action
-	for _, run := range r.Leaving {
-		actions = append(actions, downRun(run, present, seen, "")...)
-		present = append(present, run.VNICs()...)
+	for _, incarnation := range r.Leaving {
+		actions = append(actions, downRun(incarnation, present, seen, "")...)
+		present = append(present, incarnation.VNICs()...)
 	}
 	return actions
 }
 
 // downRun removes one run, after the action before, except for the VNICs that
 // belong to another run.
-func downRun(run record.Run, others []record.VNIC, seen Observed, before string) []plan.Action {
-	halted, gone, actions := downZone(run, seen, before)
-	for _, v := range run.VNICs() {
+func downRun(incarnation record.Incarnation, others []record.VNIC, seen Observed, before string) []plan.Action {
+	halted, gone, actions := downZone(incarnation, seen, before)
+	for _, v := range incarnation.VNICs() {
 		l, there := seen.Inv.Link(v.Name)
 		if !there || l.MAC != v.MAC || l.Over != v.Over || slices.Contains(others, v) {
 			continue
@@ -64,7 +64,7 @@ func downRun(run record.Run, others []record.VNIC, seen Observed, before string)
 			Step: vnic.Delete{Name: v.Name, MAC: v.MAC, Over: v.Over},
 		})
 	}
-	return append(actions, downDatasets(run, seen, gone)...)
+	return append(actions, downDatasets(incarnation, seen, gone)...)
 }
 
 // StopTime is how long a machine may take to end before its zone is halted
@@ -90,8 +90,8 @@ func stopVM(b layout.Blueprint, r record.Record, seen Observed, grace time.Durat
 
 // downZone removes a zone by the steps that its state needs. It returns the
 // ids of the action behind which its links are free, and of the last one.
-func downZone(run record.Run, seen Observed, before string) (halted, gone string, actions []plan.Action) {
-	z, there := seen.Inv.Zone(run.Zone)
+func downZone(incarnation record.Incarnation, seen Observed, before string) (halted, gone string, actions []plan.Action) {
+	z, there := seen.Inv.Zone(incarnation.Zone)
 	if !there {
 		return before, before, nil
 	}
@@ -99,7 +99,7 @@ func downZone(run record.Run, seen Observed, before string) (halted, gone string
 	for _, step := range zone.Removal(z) {
 		step := step.(plan.Step)
 		a := plan.Action{
-			ID: step.Verb() + " " + run.Zone, Object: "zone " + run.Zone, Why: "is " + string(z.State), Change: plan.Remove,
+			ID: step.Verb() + " " + incarnation.Zone, Object: "zone " + incarnation.Zone, Why: "is " + string(z.State), Change: plan.Remove,
 			After: after(before), Step: step,
 		}
 		before = a.ID
@@ -115,7 +115,7 @@ func downZone(run record.Run, seen Observed, before string) (halted, gone string
 // (sparse's uninstall destroys its datasets and its clone's origin, omicron1's
 // destroys none), so only what they are known to leave is planned; the rest is
 // reap's.
-func downDatasets(run record.Run, seen Observed, gone string) []plan.Action {
+func downDatasets(incarnation record.Incarnation, seen Observed, gone string) []plan.Action {
 	var actions []plan.Action
 	remove := func(d zfs.Dataset, step plan.Step, why string, before string) string {
 		a := plan.Action{
@@ -125,17 +125,17 @@ func downDatasets(run record.Run, seen Observed, gone string) []plan.Action {
 		actions = append(actions, a)
 		return a.ID
 	}
-	z, there := seen.Inv.Zone(run.Zone)
+	z, there := seen.Inv.Zone(incarnation.Zone)
 	destroyed := there && z.State != zone.Configured && z.State != zone.Incomplete && zone.UninstallDestroys(z.Brand)
 	before := gone
-	if d, ok := seen.Inv.Dataset(run.Dataset); ok && !destroyed {
-		for _, child := range slices.Backward(seen.Inv.Below(run.Dataset)) {
+	if d, ok := seen.Inv.Dataset(incarnation.Dataset); ok && !destroyed {
+		for _, child := range slices.Backward(seen.Inv.Below(incarnation.Dataset)) {
 			before = remove(child, destroyStep(child), "of the zone", before)
 		}
 		before = remove(d, destroyStep(d), "of the zonepath", before)
 	}
-	if cloneLeft(run, seen) {
-		a := removeSnapshots(run)
+	if cloneLeft(incarnation, seen) {
+		a := removeSnapshots(incarnation)
 		a.After = after(before)
 		actions = append(actions, a)
 	}
@@ -144,9 +144,9 @@ func downDatasets(run record.Run, seen Observed, gone string) []plan.Action {
 
 // cloneLeft reports whether the base has snapshots that a clone of it for this run
 // has taken.
-func cloneLeft(run record.Run, seen Observed) bool {
-	return run.BaseDataset != "" && slices.ContainsFunc(seen.Inv.Below(run.BaseDataset), func(d zfs.Dataset) bool {
-		return strings.HasSuffix(d.Name, "@"+cloneSnapshot(run))
+func cloneLeft(incarnation record.Incarnation, seen Observed) bool {
+	return incarnation.BaseDataset != "" && slices.ContainsFunc(seen.Inv.Below(incarnation.BaseDataset), func(d zfs.Dataset) bool {
+		return strings.HasSuffix(d.Name, "@"+cloneSnapshot(incarnation))
 	})
 }
 
@@ -154,12 +154,12 @@ func cloneLeft(run record.Run, seen Observed) bool {
 // that it takes of the base and of all below it (omniosorg/pkg5,
 // src/brand/ipkg/clone). Uninstall destroys the one that the zone was cloned
 // from, and leaves the others.
-func cloneSnapshot(run record.Run) string { return run.Zone + "_snap" }
+func cloneSnapshot(incarnation record.Incarnation) string { return incarnation.Zone + "_snap" }
 
-func removeSnapshots(run record.Run) plan.Action {
-	step := zfs.DestroySnapshots{Dataset: run.BaseDataset, Snapshot: cloneSnapshot(run)}
+func removeSnapshots(incarnation record.Incarnation) plan.Action {
+	step := zfs.DestroySnapshots{Dataset: incarnation.BaseDataset, Snapshot: cloneSnapshot(incarnation)}
 	return plan.Action{
-		ID: step.Verb() + " " + run.Zone, Object: "snapshots " + step.Snapshot, Why: "left by the clone",
+		ID: step.Verb() + " " + incarnation.Zone, Object: "snapshots " + step.Snapshot, Why: "left by the clone",
 		Change: plan.Remove, Step: step,
 	}
 }
@@ -172,16 +172,16 @@ func destroyStep(d zfs.Dataset) plan.Step {
 }
 
 // removes lists the objects of the runs that are removed, for an intent.
-func removes(runs []record.Run, seen Observed) []operation.Object {
+func removes(incarnations []record.Incarnation, seen Observed) []operation.Object {
 	var objects []operation.Object
-	for _, run := range runs {
-		z, _ := seen.Inv.Zone(run.Zone)
-		d, _ := seen.Inv.Dataset(run.Dataset)
+	for _, incarnation := range incarnations {
+		z, _ := seen.Inv.Zone(incarnation.Zone)
+		d, _ := seen.Inv.Dataset(incarnation.Dataset)
 		objects = append(
-			objects, operation.Object{Kind: "zone", Name: run.Zone, Identity: z.UUID},
-			operation.Object{Kind: "dataset", Name: run.Dataset, Identity: d.GUID},
+			objects, operation.Object{Kind: "zone", Name: incarnation.Zone, Identity: z.UUID},
+			operation.Object{Kind: "dataset", Name: incarnation.Dataset, Identity: d.GUID},
 		)
-		for _, v := range run.VNICs() {
+		for _, v := range incarnation.VNICs() {
 			objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
 		}
 	}

@@ -23,12 +23,12 @@ import (
 // inventory knows of, and whether the zonepath's dataset is there at all.
 func driftOf(b layout.Blueprint, files host.Files, r record.Record, inv *inventory.Inventory) []string {
 	all := append(silentPools(r, inv), driftIn(b, r, inv)...)
-	z, there := inv.Zone(r.Run.Zone)
+	z, there := inv.Zone(r.Incarnation.Zone)
 	if !there || z.State == zone.Running || inv.Know(inventory.Configs) != nil {
 		return all
 	}
-	if _, err := files.Stat(r.Run.Zonepath); errors.Is(err, fs.ErrNotExist) {
-		all = append(all, "its dataset "+r.Run.Dataset+" is gone")
+	if _, err := files.Stat(r.Incarnation.Zonepath); errors.Is(err, fs.ErrNotExist) {
+		all = append(all, "its dataset "+r.Incarnation.Dataset+" is gone")
 	}
 	return all
 }
@@ -47,7 +47,7 @@ func silentPools(r record.Record, inv *inventory.Inventory) []string {
 			on[name] = "a disk"
 		}
 	}
-	name, _, _ := strings.Cut(r.Run.Dataset, "/")
+	name, _, _ := strings.Cut(r.Incarnation.Dataset, "/")
 	on[name] = "its zone"
 	var all []string
 	for _, p := range pools {
@@ -62,9 +62,9 @@ func silentPools(r record.Record, inv *inventory.Inventory) []string {
 // shows none.
 func driftIn(b layout.Blueprint, r record.Record, inv *inventory.Inventory) []string {
 	var all []string
-	_, zoned := inv.Zone(r.Run.Zone)
+	_, zoned := inv.Zone(r.Incarnation.Zone)
 	if inv.Know(inventory.Links) == nil {
-		for _, v := range r.Run.VNICs() {
+		for _, v := range r.Incarnation.VNICs() {
 			l, there := inv.Link(v.Name)
 			switch {
 			case !there:
@@ -74,8 +74,8 @@ func driftIn(b layout.Blueprint, r record.Record, inv *inventory.Inventory) []st
 			}
 		}
 	}
-	if inv.Know(inventory.Configs) == nil && zoned && !r.Run.Foreign {
-		config, _ := inv.Config(r.Run.Zone)
+	if inv.Know(inventory.Configs) == nil && zoned && !r.Incarnation.Foreign {
+		config, _ := inv.Config(r.Incarnation.Zone)
 		var properties []string
 		for _, d := range zone.Compare(layout.ZoneConfig(b, r), config) {
 			properties = append(properties, d.Property)

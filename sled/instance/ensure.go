@@ -112,7 +112,7 @@ func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRe
 // hasArrived reports whether the instance is on this sled by the migration that is
 // asked for, if any is.
 func hasArrived(r record.Record, c EnsureRequest) bool {
-	return c.From == nil || r.Run != nil && r.Run.Migration == c.From.ID
+	return c.From == nil || r.Incarnation != nil && r.Incarnation.Migration == c.From.ID
 }
 
 // bringUpCleared is bringUp, with what is half built under the same id removed
@@ -131,7 +131,7 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
 // its zone runs, and its Propolis runs its machine. Any doubt is a no.
 func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
-	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
+	if r.Incarnation == nil || !r.Incarnation.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
 		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
@@ -164,7 +164,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.Machine, seen.Inv)
 			}
 			if from := cmp.Or(c.From, r.Migration); err == nil && from.Arrives() {
-				seen.Source = migration.AskSource(ctx, s.Spoken, h, from.Source)
+				seen.Source = migration.AskSource(ctx, s.Versions, h, from.Source)
 			}
 			return seen, err
 		},
@@ -197,8 +197,8 @@ func notBusy(ctx context.Context, env operation.Env, view ledger.View, id string
 		return err
 	}
 	var names []string
-	for _, run := range r.Runs() {
-		names = append(names, run.Zone, run.Dataset)
+	for _, incarnation := range r.Incarnations() {
+		names = append(names, incarnation.Zone, incarnation.Dataset)
 	}
 	return untouched(ctx, env, view, record.Subject(id), names...)
 }

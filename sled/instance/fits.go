@@ -55,7 +55,7 @@ func fits(spec record.Spec, room *reservoir.State, old record.Record, booted boo
 		return nil
 	}
 	free := room.Free
-	if booted && old.Run != nil && old.Run.Ensured {
+	if booted && old.Incarnation != nil && old.Incarnation.Ensured {
 		free += old.Spec.Memory
 	}
 	if spec.Memory > free {

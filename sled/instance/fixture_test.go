@@ -124,12 +124,12 @@ const (
 
 // bring adds what a run that has come to a point has on the sled.
 func (s *scene) bring(c Settings, r record.Record, point int) *scene {
-	run := *r.Run
+	incarnation := *r.Incarnation
 	if point >= atVNICs {
-		for _, v := range run.VNICs() {
+		for _, v := range incarnation.VNICs() {
 			l := vnic.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: 1500}
-			if v == run.Control {
-				l.MTU = layout.PackagingOf(c.Blueprint(), run).MTU
+			if v == incarnation.Control {
+				l.MTU = layout.PackagingOf(c.Blueprint(), incarnation).MTU
 			}
 			s.Links = append(s.Links, l)
 		}
@@ -137,30 +137,30 @@ func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 	if point >= atDataset {
 		s.seen.Mode = layout.ZonepathMode
 		s.Datasets = append(s.Datasets, zfs.Dataset{
-			Name: run.Dataset, Type: "filesystem", Mountpoint: run.Zonepath, Mounted: true, GUID: "42",
+			Name: incarnation.Dataset, Type: "filesystem", Mountpoint: incarnation.Zonepath, Mounted: true, GUID: "42",
 			User: map[string]zfs.Value{naming.PropertyInstance: {Value: r.ID, Source: "local"}, naming.PropertySpec: {Value: record.MemoOf(r), Source: "local"}},
 		})
 	}
 	if point < atConfigured {
 		return s
 	}
-	s.Configs[run.Zone] = layout.ZoneConfig(c.Blueprint(), r)
-	z := zone.Zone{Name: run.Zone, State: zone.Configured, Path: run.Zonepath, Brand: run.Brand}
+	s.Configs[incarnation.Zone] = layout.ZoneConfig(c.Blueprint(), r)
+	z := zone.Zone{Name: incarnation.Zone, State: zone.Configured, Path: incarnation.Zonepath, Brand: incarnation.Brand}
 	if point >= atInstalled {
 		z.State, z.UUID = zone.Installed, "z-uuid"
 	}
-	if point >= atInstalled && run.Base != "" {
+	if point >= atInstalled && incarnation.Base != "" {
 		s.Datasets = append(s.Datasets,
-			zfs.Dataset{Name: run.BaseDataset + "@" + cloneSnapshot(run), Type: "snapshot", GUID: "43"},
-			zfs.Dataset{Name: run.Dataset + "/zbe", Type: "filesystem", GUID: "44", Origin: run.BaseDataset + "@" + cloneSnapshot(run)})
+			zfs.Dataset{Name: incarnation.BaseDataset + "@" + cloneSnapshot(incarnation), Type: "snapshot", GUID: "43"},
+			zfs.Dataset{Name: incarnation.Dataset + "/zbe", Type: "filesystem", GUID: "44", Origin: incarnation.BaseDataset + "@" + cloneSnapshot(incarnation)})
 	}
 	if point >= atProfiled {
 		s.seen.Profile = smf.RenderProfile(layout.ProfileOf(c.Blueprint(), r))
 	}
 	if point >= atBooted {
 		z.State = zone.Running
-		for _, v := range run.VNICs() {
-			s.lend(v.Name, run.Zone)
+		for _, v := range incarnation.VNICs() {
+			s.lend(v.Name, incarnation.Zone)
 		}
 	}
 	s.Zones = append(s.Zones, z)
@@ -174,7 +174,7 @@ func (s *scene) lend(link, zone string) {
 }
 
 func (s *scene) inside(c Settings, r record.Record, point int) {
-	if point >= atBooted && !layout.PackagingOf(c.Blueprint(), *r.Run).ByItself {
+	if point >= atBooted && !layout.PackagingOf(c.Blueprint(), *r.Incarnation).ByItself {
 		s.seen.Inside.Services[layout.ServiceFMRI(c.Blueprint(), r)] = "disabled"
 	}
 	if point >= atSettled {
@@ -233,9 +233,9 @@ func made(t testing.TB, c Settings, w Wanted, others ...ledger.Fact) record.Reco
 
 // half is a record whose machine was never given to Propolis.
 func half(r record.Record) record.Record {
-	run := *r.Run
-	run.Ensured = false
-	r.Run = &run
+	incarnation := *r.Incarnation
+	incarnation.Ensured = false
+	r.Incarnation = &incarnation
 	return r
 }
 

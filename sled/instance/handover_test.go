@@ -31,8 +31,8 @@ func TestHandovers(t *testing.T) {
 		r.Migration = &record.Migration{ID: byThis, Source: "10.77.0.2:12400"}
 	}
 	here := func(r record.Record) record.Record {
-		run := *r.Run
-		run.Migration, r.Migration, r.Run = byThis, nil, &run
+		incarnation := *r.Incarnation
+		incarnation.Migration, r.Migration, r.Incarnation = byThis, nil, &incarnation
 		return r
 	}
 	none := func(record.Record) record.Record { return record.Record{} }

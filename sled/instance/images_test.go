@@ -30,8 +30,8 @@ func imagesUp() []string {
 func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
 	c := imaged()
 	r := made(t, c, oneNIC())
-	if r.Run.Base != "" || r.Run.BaseDataset != "" || r.Run.Brand != packaging.Brand || r.Spec.Address.Prefix != prefix("fd00:1::2/64") {
-		t.Errorf("%+v, %s", r.Run, r.Spec.Address)
+	if r.Incarnation.Base != "" || r.Incarnation.BaseDataset != "" || r.Incarnation.Brand != packaging.Brand || r.Spec.Address.Prefix != prefix("fd00:1::2/64") {
+		t.Errorf("%+v, %s", r.Incarnation, r.Spec.Address)
 	}
 	from := func(first string) []string { return imagesUp()[slices.Index(imagesUp(), first):] }
 	for name, s := range map[string]struct {
@@ -54,7 +54,7 @@ func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
 			old := half(r)
 			here := prepared().bring(c, old, s.point)
 			if s.point >= atAddress {
-				here.seen.Inside.Addresses = append(here.seen.Inside.Addresses, ipadm.Address{Object: old.Run.Control.Name + "/ll", State: "ok"})
+				here.seen.Inside.Addresses = append(here.seen.Inside.Addresses, ipadm.Address{Object: old.Incarnation.Control.Name + "/ll", State: "ok"})
 			}
 			if s.change != nil {
 				s.change(here)
@@ -63,7 +63,7 @@ func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(s.want, told(t, d, old.Run)); diff != "" {
+			if diff := cmp.Diff(s.want, told(t, d, old.Incarnation)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -84,12 +84,12 @@ func TestTheDatasetOfAnImageIsDestroyedBehindItsZone(t *testing.T) {
 		here := prepared().bring(c, r, atRunning)
 		here.seen.Inside = Inside{Services: map[string]string{}}
 		if state == "" {
-			here.dropZone(r.Run.Zone)
+			here.dropZone(r.Incarnation.Zone)
 		} else {
-			here.zone(r.Run.Zone).State = state
+			here.zone(r.Incarnation.Zone).State = state
 		}
 		d := operation.Decision{Plan: plan.Plan{Actions: teardown(c, r, here.look(), moment("down"), StopTime)}}
-		got := told(t, d, r.Run)
+		got := told(t, d, r.Incarnation)
 		slices.Sort(got)
 		slices.Sort(want)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -137,10 +137,10 @@ func TestARunKeepsItsPackaging(t *testing.T) {
 	here := prepared().bring(c, half(r), atAddress)
 	c.Propolis.Packaging.Kind = packaging.Image
 	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, half(r))...), EnsureRequest{Wanted: oneNIC()})
-	if err != nil || next.Run.Zone != r.Run.Zone {
-		t.Fatalf("%v, %+v", err, next.Run)
+	if err != nil || next.Incarnation.Zone != r.Incarnation.Zone {
+		t.Fatalf("%v, %+v", err, next.Incarnation)
 	}
-	if diff := cmp.Diff(from("smf.enable web1"), told(t, d, r.Run)); diff != "" {
+	if diff := cmp.Diff(from("smf.enable web1"), told(t, d, r.Incarnation)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -32,7 +32,7 @@ import (
 func sighted(t operationtest.T, c Settings, r record.Record) (*scene, adoption.Inspection) {
 	here := prepared().bring(c, r, atRunning)
 	for i := range here.Datasets {
-		if here.Datasets[i].Name == r.Run.Dataset {
+		if here.Datasets[i].Name == r.Incarnation.Dataset {
 			here.Datasets[i].Mounted = true
 		}
 	}
@@ -40,9 +40,9 @@ func sighted(t operationtest.T, c Settings, r record.Record) (*scene, adoption.I
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := here.Configs[r.Run.Zone]
+	config := here.Configs[r.Incarnation.Zone]
 	return here, adoption.Inspection{
-		Unrecorded: adoption.Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: layout.AttrsOf(config)[naming.AttrInstance], Name: layout.AttrsOf(config)[layout.NameAttr]},
+		Unrecorded: adoption.Unrecorded{Zone: *here.zone(r.Incarnation.Zone), Config: config, ID: layout.AttrsOf(config)[naming.AttrInstance], Name: layout.AttrsOf(config)[layout.NameAttr]},
 		Inv:        here.look().Inv, Boot: thisBoot, Services: map[string]string{layout.ServiceFMRI(c.Blueprint(), r): smf.Online},
 		Control: ipadm.Address{Object: layout.AddressObject(c.Blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
 		Machine: propolis.Description{
@@ -130,37 +130,37 @@ func TestAnUnrecordedZoneIsReadFromWhatIsThere(t *testing.T) {
 		want   func(*record.Record)
 	}{
 		"the same":                     {func(*adoption.Inspection) {}, func(*record.Record) {}},
-		"without attributes":           {plain, func(r *record.Record) { r.Run.Foreign = true }},
-		"called as no instance can be": {func(s *adoption.Inspection) { s.Name, s.Machine.Properties.Name = "", "My VM" }, func(r *record.Record) { r.Name, r.Run.Foreign = "vm-"+r.ID, true }},
+		"without attributes":           {plain, func(r *record.Record) { r.Incarnation.Foreign = true }},
+		"called as no instance can be": {func(s *adoption.Inspection) { s.Name, s.Machine.Properties.Name = "", "My VM" }, func(r *record.Record) { r.Name, r.Incarnation.Foreign = "vm-"+r.ID, true }},
 		"called by its Propolis alone": {func(s *adoption.Inspection) { s.Name = "" }, func(*record.Record) {}},
 		"with a route of its own": {func(s *adoption.Inspection) {
 			plain(s)
 			s.Routes = []ipadm.Route{{Destination: "default", Gateway: "10.77.0.9"}}
 		}, func(r *record.Record) {
-			r.Run.Foreign = true
+			r.Incarnation.Foreign = true
 			r.Spec.Address.Gateway = netip.MustParseAddr("10.77.0.9")
 		}},
 		"with a route to elsewhere": {func(s *adoption.Inspection) {
 			plain(s)
 			s.Routes = []ipadm.Route{{Destination: "default", Gateway: "10.99.0.9"}}
-		}, func(r *record.Record) { r.Run.Foreign = true }},
+		}, func(r *record.Record) { r.Incarnation.Foreign = true }},
 		"by dhcp, on an object of its own": {func(s *adoption.Inspection) {
-			s.Control.Type, s.Control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron"
+			s.Control.Type, s.Control.Object = ipadm.DHCP, r.Incarnation.Control.Name+"/omicron"
 		}, func(r *record.Record) {
-			r.Spec.Address, r.Run.Object, r.Run.Foreign = record.Address{Mode: record.DHCP}, r.Run.Control.Name+"/omicron", true
+			r.Spec.Address, r.Incarnation.Object, r.Incarnation.Foreign = record.Address{Mode: record.DHCP}, r.Incarnation.Control.Name+"/omicron", true
 		}},
-		"of the sled agent, in ours": {func(s *adoption.Inspection) { s.Services = map[string]string{packaging.Service: "online"} }, func(r *record.Record) { r.Run.Service = packaging.Service }},
-		"started by hand":            {func(s *adoption.Inspection) { s.Services = nil }, func(r *record.Record) { r.Run.Service = record.ByHand }},
+		"of the sled agent, in ours": {func(s *adoption.Inspection) { s.Services = map[string]string{packaging.Service: "online"} }, func(r *record.Record) { r.Incarnation.Service = packaging.Service }},
+		"started by hand":            {func(s *adoption.Inspection) { s.Services = nil }, func(r *record.Record) { r.Incarnation.Service = record.ByHand }},
 		"installed and not cloned": {func(s *adoption.Inspection) {
 			s.Inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" })
-		}, func(r *record.Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
+		}, func(r *record.Record) { r.Incarnation.Base, r.Incarnation.BaseDataset = "", "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
 			s.change(&seen)
 			want := r
-			run := *r.Run
-			want.Run = &run
+			incarnation := *r.Incarnation
+			want.Incarnation = &incarnation
 			s.want(&want)
 			_, got, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), "")
 			if err != nil {
@@ -200,8 +200,8 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 	}
 	taken := func(change func(*record.Record)) []ledger.Fact {
 		o := other
-		run := *o.Run
-		o.Run = &run
+		incarnation := *o.Incarnation
+		o.Incarnation = &incarnation
 		change(&o)
 		return kept(t, o)
 	}
@@ -213,7 +213,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 		"a disk of Crucible":    {component("disk0-backend", spec.CrucibleStorage{}), nil, "is a crucible_storage_backend"},
 		"a disk in the spec":    {component("disk0-backend", spec.BlobStorage{}), nil, "is a blob_storage_backend"},
 		"a disk of nothing":     {func(s *adoption.Inspection) { delete(s.Machine.Spec.Components, "disk0-backend") }, nil, "no component disk0-backend"},
-		"a NIC of nothing":      {with(func(x *scene) { x.dropLink(r.Run.Guests[0].Name) }), nil, "no VNIC of the sled"},
+		"a NIC of nothing":      {with(func(x *scene) { x.dropLink(r.Incarnation.Guests[0].Name) }), nil, "no VNIC of the sled"},
 		"a port of a switch":    {with(func(x *scene) { x.Links[len(x.Links)-2].Class = "misc" }), nil, "no VNIC of the sled"},
 		"an address of no VNIC": {func(s *adoption.Inspection) { s.Control.Object = "net0/v4" }, nil, "which is no VNIC"},
 		"a zonepath of nothing": {func(s *adoption.Inspection) { s.Zone.Path = "/elsewhere" }, nil, "no dataset is mounted"},
@@ -226,7 +226,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 		"a taken address":             {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
 		"a taken MAC":                 {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Control = r.Control }), "MAC"},
 		"a taken disk":                {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
-		"a taken VNIC":                {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
+		"a taken VNIC":                {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Incarnation.Control.Name = r.Incarnation.Control.Name }), "vnic/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
@@ -252,15 +252,15 @@ func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
 		t.Errorf("recorded: %v, %+v", err, d)
 	}
 	elsewhere := r
-	run := *r.Run
-	run.Zone = "propolis_instance_" + otherID
-	elsewhere.Run = &run
+	incarnation := *r.Incarnation
+	incarnation.Zone = "propolis_instance_" + otherID
+	elsewhere.Incarnation = &incarnation
 	_, _, err := adoptedRecord(c, operationtest.Book(t, kept(t, elsewhere)...), seen, moment("adopted"), "")
 	if _, ok := errors.AsType[*ConflictError](err); !ok {
 		t.Errorf("with another zone: %v", err)
 	}
 	stopped := r
-	stopped.Run, stopped.Wanted, stopped.Protected = nil, record.WantedStopped, true
+	stopped.Incarnation, stopped.Wanted, stopped.Protected = nil, record.WantedStopped, true
 	_, got, err := adoptedRecord(c, operationtest.Book(t, kept(t, stopped)...), seen, moment("adopted"), "")
 	if err != nil || got.Wanted != record.WantedRunning || !got.Protected || got.Generation != r.Generation+1 {
 		t.Errorf("as stopped: %v, %+v", err, got)
@@ -295,10 +295,10 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 			s.zone.Path = "/zone/" + s.zone.Name
 		}
 		inv := inventory.Of(inventory.Listings{Pools: []zfs.Pool{{Name: "rpool"}}, Configs: map[string]zone.Config{s.zone.Name: s.config}})
-		if got := adoption.Adoptable(inv.Whose(names, s.zone), s.zone); got != s.want {
+		if got := adoption.Adoptable(inv.Owner(names, s.zone), s.zone); got != s.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if got := adoption.Adoptable(inv.Whose(others, s.zone), s.zone); got != (s.want || name == "one of the sled agent") {
+		if got := adoption.Adoptable(inv.Owner(others, s.zone), s.zone); got != (s.want || name == "one of the sled agent") {
 			t.Errorf("%s, where the configuration names the sled agent's: %v", name, got)
 		}
 	}
@@ -318,7 +318,7 @@ func TestNobodyIsGivenWhatAnUnrecordedZoneHas(t *testing.T) {
 		_, got, err := decide(c, view, x.look(), moment("other"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 		return got, err
 	}
-	if got, err := ensure(web(2)); err != nil || got.Spec.Address == r.Spec.Address || got.Run.Control.Name == r.Run.Control.Name {
+	if got, err := ensure(web(2)); err != nil || got.Spec.Address == r.Spec.Address || got.Incarnation.Control.Name == r.Incarnation.Control.Name {
 		t.Errorf("%v, %+v", err, got)
 	}
 	address := r.Spec.Address
@@ -337,10 +337,10 @@ func TestNobodyIsGivenWhatAnUnrecordedZoneHas(t *testing.T) {
 		t.Errorf("its name: %v", err)
 	}
 	_, err := ensure(oneNIC())
-	if again, ok := errors.AsType[*adoption.UnadoptedError](err); !ok || again.Zone != r.Run.Zone {
+	if again, ok := errors.AsType[*adoption.UnadoptedError](err); !ok || again.Zone != r.Incarnation.Zone {
 		t.Errorf("once more: %v", err)
 	}
-	x.zone(r.Run.Zone).State = zone.Installed
+	x.zone(r.Incarnation.Zone).State = zone.Installed
 	_, err = ensure(oneNIC())
 	if again, ok := errors.AsType[*adoption.UnadoptedError](err); !ok || !again.Rests {
 		t.Errorf("once it has stopped: %v", err)

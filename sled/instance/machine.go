@@ -87,13 +87,13 @@ func LostFiles(ctx context.Context, h host.Host, m spec.InstanceSpec) ([]spec.Pr
 // Its VNICs are called as those of the machine that it is to be like.
 func AskedMachine(underlay netip.Prefix, r record.Record, w Wanted, like spec.InstanceSpec) (spec.InstanceSpec, error) {
 	r.Spec = w.apply(r.Spec)
-	r.Run = &record.Run{Guests: make([]record.VNIC, len(r.Spec.NICs))}
-	for i := range r.Run.Guests {
-		r.Run.Guests[i].Name = "nic" + strconv.Itoa(i)
+	r.Incarnation = &record.Incarnation{Guests: make([]record.VNIC, len(r.Spec.NICs))}
+	for i := range r.Incarnation.Guests {
+		r.Incarnation.Guests[i].Name = "nic" + strconv.Itoa(i)
 	}
 	for i, key := range like.Networks() {
-		if name := like.Components[key].(spec.VirtioNetwork).VNIC; i < len(r.Run.Guests) {
-			r.Run.Guests[i].Name = name
+		if name := like.Components[key].(spec.VirtioNetwork).VNIC; i < len(r.Incarnation.Guests) {
+			r.Incarnation.Guests[i].Name = name
 		}
 	}
 	request, err := layout.RequestOf(underlay, r)

@@ -96,13 +96,13 @@ func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 	image := want.Components["volume"].(spec.FileStorage)
 	image.Path = "/dev/zvol/rdsk/tank/b" // the device that the zone gets
 	want.Components["volume"] = image
-	want.Components["net1-backend"] = spec.VirtioNetwork{VNIC: r.Run.Guests[0].Name} // by its place, the first
-	want.Components["net0-backend"] = spec.VirtioNetwork{VNIC: r.Run.Guests[1].Name}
+	want.Components["net1-backend"] = spec.VirtioNetwork{VNIC: r.Incarnation.Guests[0].Name} // by its place, the first
+	want.Components["net0-backend"] = spec.VirtioNetwork{VNIC: r.Incarnation.Guests[1].Name}
 	if diff := cmp.Diff(want, sentBy(t, d)); diff != "" {
 		t.Error(diff)
 	}
-	if r.Run.Guests[0].VLAN != 1 || r.Run.Guests[1].VLAN != 2 {
-		t.Errorf("%+v", r.Run.Guests)
+	if r.Incarnation.Guests[0].VLAN != 1 || r.Incarnation.Guests[1].VLAN != 2 {
+		t.Errorf("%+v", r.Incarnation.Guests)
 	}
 	disks := []record.Disk{{Path: "/dev/zvol/rdsk/tank/b", ReadOnly: true}, {Path: "/vms/a.img"}}
 	if diff := cmp.Diff(disks, r.Spec.Disks); diff != "" {
@@ -214,7 +214,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	first, kept := value(d.OnStart, r.ID)
 	view := operationtest.Book(t, d.OnStart...)
 	sent, known, err := record.LoadSent(view, r.ID)
-	if err != nil || !kept || !known || sent.PropolisID != r.Run.PropolisID || len(spec.Compare(sentBy(t, d), sent.Spec)) > 0 {
+	if err != nil || !kept || !known || sent.PropolisID != r.Incarnation.PropolisID || len(spec.Compare(sentBy(t, d), sent.Spec)) > 0 {
 		t.Errorf("%+v, %v", sent, err)
 	}
 	if undone, told := value(d.OnUndo, r.ID); !told || undone != "" {

@@ -127,7 +127,7 @@ func (e *PartialError) Retry(again func(Failure) error) *PartialError {
 // those that a run which was killed has brought up and not put down as such.
 // Those of the control plane may run on another sled.
 func WantedUp(i Instance) bool {
-	done := i.State == record.Running && i.Run != nil && i.Run.Ensured && len(i.Leaving) == 0
+	done := i.State == record.Running && i.Incarnation != nil && i.Incarnation.Ensured && len(i.Leaving) == 0
 	return i.Wanted == record.WantedRunning && i.VMM == nil && !done
 }
 
@@ -135,7 +135,7 @@ func WantedUp(i Instance) bool {
 // not run any longer, though they are wanted to.
 func (i Instance) Died(boot string) bool {
 	ended := []record.State{record.Failed, record.Absent, record.Stopped, "destroyed"}
-	return i.Wanted == record.WantedRunning && i.VMM == nil && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)
+	return i.Wanted == record.WantedRunning && i.VMM == nil && i.Incarnation != nil && i.Incarnation.Ensured && i.Incarnation.Boot == boot && slices.Contains(ended, i.State)
 }
 
 // Each does one thing with each of many, instances or unrecorded, at most parallel of them at

@@ -86,13 +86,13 @@ func TestWhoIsBroughtUp(t *testing.T) {
 	c := settings()
 	r := made(t, c, web(1))
 	earlier, begun, stopped, cleared := r, half(r), r, r
-	run := *r.Run
-	run.Boot = earlierBoot
-	earlier.Run = &run
-	stopped.Run, stopped.Wanted = nil, record.WantedStopped
-	cleared.Run = nil
+	incarnation := *r.Incarnation
+	incarnation.Boot = earlierBoot
+	earlier.Incarnation = &incarnation
+	stopped.Incarnation, stopped.Wanted = nil, record.WantedStopped
+	cleared.Incarnation = nil
 	leaving := r
-	leaving.Leaving = []record.Run{run}
+	leaving.Leaving = []record.Incarnation{incarnation}
 	for name, s := range map[string]struct {
 		instance     Instance
 		wanted, died bool

@@ -171,7 +171,7 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 			continue
 		}
 		to := step.Request.Init.Migration
-		if to.ID != thisOne || to.Source != "10.78.0.2:12400" || len(to.Replace) != 1 || to.Replace["net0-backend"].Component != (spec.VirtioNetwork{VNIC: r.Run.Guests[0].Name}) {
+		if to.ID != thisOne || to.Source != "10.78.0.2:12400" || len(to.Replace) != 1 || to.Replace["net0-backend"].Component != (spec.VirtioNetwork{VNIC: r.Incarnation.Guests[0].Name}) {
 			t.Errorf("%s: %+v", name, to)
 		}
 	}

@@ -41,8 +41,8 @@ type Observed struct {
 	Disks map[string]error
 	// Missing is what of Propolis is not on the host, where it is mounted from there.
 	Missing   []string
-	Bootrom   error          // what is wrong with the one that is there
-	Packaging packaging.Seen // what the host lacks for each way into a zone
+	Bootrom   error              // what is wrong with the one that is there
+	Packaging packaging.Observed // what the host lacks for each way into a zone
 	// Places are where bundles can be written; Nowhere is why there is none.
 	Places  []bundle.Place
 	Nowhere error
@@ -98,10 +98,10 @@ func (s Settings) Look(ctx context.Context, h host.Host, r record.Record, disks 
 	if seen.Room, err = observeReservoir(ctx, s.Reservoir, h); err != nil {
 		return seen, err
 	}
-	if seen.Packaging, err = s.Propolis.Packaging.Look(h.Files()); err != nil || r.Run == nil {
+	if seen.Packaging, err = s.Propolis.Packaging.Look(h.Files()); err != nil || r.Incarnation == nil {
 		return seen, err
 	}
-	if info, err := h.Files().Stat(r.Run.Zonepath); err == nil {
+	if info, err := h.Files().Stat(r.Incarnation.Zonepath); err == nil {
 		seen.Mode = info.Mode.Perm()
 	}
 	return seen, lookInside(ctx, s.Blueprint(), h, r, &seen)
@@ -140,12 +140,12 @@ func (e *LostPoolError) Hint() string {
 
 // answers refuses an instance whose pool does not answer.
 func answers(r record.Record, inv *inventory.Inventory) error {
-	if r.Run == nil {
+	if r.Incarnation == nil {
 		return nil
 	}
 	pools, err := inv.Pools()
 	for _, p := range pools {
-		if strings.HasPrefix(r.Run.Dataset, p.Name+"/") && !p.Answers() {
+		if strings.HasPrefix(r.Incarnation.Dataset, p.Name+"/") && !p.Answers() {
 			return &LostPoolError{Pool: p.Name, Health: p.Health}
 		}
 	}
@@ -170,12 +170,12 @@ func datasetRoots(disks []record.Disk) func([]zfs.Pool) []string {
 }
 
 func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, seen *Observed) error {
-	z, there := seen.Inv.Zone(r.Run.Zone)
+	z, there := seen.Inv.Zone(r.Incarnation.Zone)
 	if !there {
 		return nil
 	}
 	if z.State == zone.Installed || z.State == zone.Running {
-		profile, err := readProfile(h.Files(), r.Run.Zonepath)
+		profile, err := readProfile(h.Files(), r.Incarnation.Zonepath)
 		if err != nil {
 			return err
 		}
@@ -184,14 +184,14 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 	if z.State != zone.Running {
 		return nil
 	}
-	states, err := smf.States(ctx, h, r.Run.Zone)
+	states, err := smf.States(ctx, h, r.Incarnation.Zone)
 	if err == nil {
 		seen.Inside.Services = states
 		if states[layout.Milestone] == "online" {
-			seen.Inside.Addresses, err = ipadm.Addresses(ctx, h, r.Run.Zone)
+			seen.Inside.Addresses, err = ipadm.Addresses(ctx, h, r.Incarnation.Zone)
 		}
 		if err == nil && layout.GatewayOf(b, r.Spec.Address).IsValid() && states[layout.Milestone] == "online" {
-			seen.Inside.Routes, err = ipadm.Routes(ctx, h, r.Run.Zone)
+			seen.Inside.Routes, err = ipadm.Routes(ctx, h, r.Incarnation.Zone)
 		}
 	}
 	seen.Inside.Err = err
@@ -246,8 +246,8 @@ func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record
 
 // progressOf compares what was seen with what the record says must be.
 func progressOf(b layout.Blueprint, r record.Record, seen Observed) progress {
-	p := progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, *r.Run, seen.Inv)}
-	p.compareLinks(layout.PackagingOf(b, *r.Run), *r.Run, seen)
+	p := progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, *r.Incarnation, seen.Inv)}
+	p.compareLinks(layout.PackagingOf(b, *r.Incarnation), *r.Incarnation, seen)
 	p.compareZone(b, r, seen)
 	if p.booted {
 		p.compareAddress(b, r, seen)
@@ -256,23 +256,23 @@ func progressOf(b layout.Blueprint, r record.Record, seen Observed) progress {
 	return p
 }
 
-func (p *progress) compareLinks(k layout.Packaging, run record.Run, seen Observed) {
-	for _, v := range run.VNICs() {
+func (p *progress) compareLinks(k layout.Packaging, incarnation record.Incarnation, seen Observed) {
+	for _, v := range incarnation.VNICs() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
-		if v == run.Control {
+		if v == incarnation.Control {
 			p.mtu = k.MTU == 0 || l.MTU == k.MTU || l.Zone != "" // in a zone it is what it was booted with
 		}
 	}
 }
 
 func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observed) {
-	run := *r.Run
-	d, ok := seen.Inv.Dataset(run.Dataset)
+	incarnation := *r.Incarnation
+	d, ok := seen.Inv.Dataset(incarnation.Dataset)
 	p.dataset = ok && d.User[naming.PropertyInstance].Value == r.ID && d.User[naming.PropertyInstance].Source == "local"
 	p.memo = d.User[naming.PropertySpec]
-	z, there := seen.Inv.Zone(run.Zone)
-	config, configured := seen.Inv.Config(run.Zone)
+	z, there := seen.Inv.Zone(incarnation.Zone)
+	config, configured := seen.Inv.Config(incarnation.Zone)
 	p.configured = there && configured && sameConfig(config, layout.ZoneConfig(b, r))
 	p.installed = p.configured && (z.State == zone.Installed || z.State == zone.Running)
 	p.mounted = d.Mounted
@@ -285,7 +285,7 @@ func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observe
 func (p *progress) compareAddress(b layout.Blueprint, r record.Record, seen Observed) {
 	for _, a := range seen.Inside.Addresses {
 		switch a.Object {
-		case r.Run.Control.Name + "/ll":
+		case r.Incarnation.Control.Name + "/ll":
 			p.linkLocal = true
 		case layout.AddressObject(b, r):
 			static := r.Spec.Address.Mode == record.Static
@@ -310,7 +310,7 @@ func (p *progress) comparePropolis(b layout.Blueprint, r record.Record, seen Obs
 		state = "online"
 	}
 	// A service on its way may be on its teardown.
-	p.enabled = state == smf.Online || layout.PackagingOf(b, *r.Run).ByItself && state != smf.Disabled
+	p.enabled = state == smf.Online || layout.PackagingOf(b, *r.Incarnation).ByItself && state != smf.Disabled
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID
 	p.noted = p.noted || p.ensured

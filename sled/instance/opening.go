@@ -25,13 +25,13 @@ func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r record.Record,
 	defer release()
 	for {
 		seen, err := s.Look(ctx, h, r, disks, boot)
-		if err != nil || r.Run == nil || r.Run.Ensured || r.Run.Boot != boot || !seen.uninspected() || waiting.Err() != nil {
+		if err != nil || r.Incarnation == nil || r.Incarnation.Ensured || r.Incarnation.Boot != boot || !seen.uninspected() || waiting.Err() != nil {
 			return seen, err
 		}
 		if seen.Inside.Err == nil {
 			err = propolis.AwaitHTTP{Target: layout.TargetOf(s.Blueprint(), r)}.Do(waiting, h)
 		} else {
-			err = smf.Await{Zone: r.Run.Zone, Root: path.Join(r.Run.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online}.Do(waiting, h)
+			err = smf.Await{Zone: r.Incarnation.Zone, Root: path.Join(r.Incarnation.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online}.Do(waiting, h)
 		}
 		if ctx.Err() != nil {
 			return seen, context.Cause(ctx)

@@ -75,18 +75,18 @@ func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequ
 // is known that it is not, what it ran in is left. A Propolis that does not answer
 // may have it.
 func vmLost(ctx context.Context, s Settings, env operation.Env, r record.Record, report *operation.Report, cause error) error {
-	if r.Run == nil {
+	if r.Incarnation == nil {
 		return cause
 	}
 	_, asked := quickLook(ctx, s.Blueprint(), env.Host, r)
-	service, _ := smf.State(ctx, env.Host, r.Run.Zone, layout.ServiceFMRI(s.Blueprint(), r)) // empty: not known
+	service, _ := smf.State(ctx, env.Host, r.Incarnation.Zone, layout.ServiceFMRI(s.Blueprint(), r)) // empty: not known
 	known := asked == nil || IsNoInstance(asked) || service != "" && service != smf.Online
-	now, err := s.Brief(ctx, env, report.View, r.ID)
+	now, err := s.Summary(ctx, env, report.View, r.ID)
 	if err != nil || now.State != record.Failed || !known {
 		return cause
 	}
-	if zone := "zone " + r.Run.Zone; !slices.Contains(report.Outcome.Left, zone) {
-		report.Outcome.Left = append(report.Outcome.Left, zone)
+	if zone := "zone " + r.Incarnation.Zone; !slices.Contains(report.Outcome.Leftovers, zone) {
+		report.Outcome.Leftovers = append(report.Outcome.Leftovers, zone)
 	}
 	return &LostError{Name: r.Name, Reason: now.Reason, Err: cause}
 }
@@ -124,7 +124,7 @@ func powerDecision(b layout.Blueprint,
 	if old.Migration != nil {
 		return operation.Decision{}, old, &migration.MigratingError{Name: old.Name, Migration: *old.Migration}
 	}
-	if old.Run == nil {
+	if old.Incarnation == nil {
 		return operation.Decision{}, old, mustRun(b, old, seen)
 	}
 	before, resumed := interrupted(view, verb, old)
@@ -132,7 +132,7 @@ func powerDecision(b layout.Blueprint,
 	next := old
 	next.Generation, next.Updated = old.Generation+1, at.Now
 	switch {
-	case p.isSo(*old.Run, vm):
+	case p.isSo(*old.Incarnation, vm):
 		return operation.Decision{}, old, nil
 	case resumed && vm.State == p.until:
 		return poweredDecision(old, next, before, nil)
@@ -147,9 +147,9 @@ func powerDecision(b layout.Blueprint,
 }
 
 // isSo reports whether there is nothing to ask for: a machine that is off.
-func (p powerChange) isSo(run record.Run, vm migration.VM) bool {
+func (p powerChange) isSo(incarnation record.Incarnation, vm migration.VM) bool {
 	off := vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || IsNoInstance(vm.Err)
-	return p.until == propolis.StateDestroyed && run.Ensured && off
+	return p.until == propolis.StateDestroyed && incarnation.Ensured && off
 }
 
 // allowed reports whether Propolis can be asked for it: a stop also of a machine
@@ -168,7 +168,7 @@ func (p powerChange) comes(vm migration.VM) bool {
 func poweredDecision(old, next record.Record, generation uint64, actions []plan.Action) (operation.Decision, record.Record, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: actions}}
 	d.Intent.Changes = []operation.Object{
-		{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)},
+		{Kind: "vm", Name: old.ID, Identity: old.Incarnation.PropolisID, Old: strconv.FormatUint(generation, 10)},
 	}
 	var err error
 	d.OnSuccess, err = next.Replaces(old)
@@ -195,7 +195,7 @@ func interrupted(view ledger.View, verb string, r record.Record) (before uint64,
 		if open.Subject != record.Subject(r.ID) || open.Verb != verb {
 			continue
 		}
-		i := slices.IndexFunc(open.Changes, func(o operation.Object) bool { return o.Kind == "vm" && o.Identity == r.Run.PropolisID })
+		i := slices.IndexFunc(open.Changes, func(o operation.Object) bool { return o.Kind == "vm" && o.Identity == r.Incarnation.PropolisID })
 		if i < 0 {
 			continue
 		}
@@ -243,14 +243,14 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (R
 				return operation.Decision{}, err
 			case seen.Inside.Err != nil:
 				return operation.Decision{}, &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
-			case old.Run == nil || seen.Inside.VM.State != propolis.StateRunning:
+			case old.Incarnation == nil || seen.Inside.VM.State != propolis.StateRunning:
 				return operation.Decision{}, mustRun(s.Blueprint(), old, seen)
 			}
 			step := propolis.InjectNMI{Target: layout.TargetOf(s.Blueprint(), old)}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
 				ID: step.Verb() + " " + old.Name, Object: "propolis " + old.Name, Why: "to vCPU 0", Change: plan.Modify, Step: step,
 			}}}}
-			d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID}}
+			d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Incarnation.PropolisID}}
 			return d, nil
 		},
 	})

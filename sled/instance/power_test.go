@@ -27,7 +27,7 @@ func TestAPowerChangeThatDiedIsNotAskedForTwice(t *testing.T) {
 		}})
 	}
 	const rebooting, stopping = "instance reboot", "propolis stop"
-	mine := r.Run.PropolisID
+	mine := r.Incarnation.PropolisID
 	whole := func(ask string) []string { return []string{ask, "propolis.await-state web1"} }
 	wait := []string{"propolis.await-state web1"}
 	for name, s := range map[string]struct {
@@ -69,7 +69,7 @@ func TestAPowerChangeThatDiedIsNotAskedForTwice(t *testing.T) {
 			if s.fails {
 				return
 			}
-			if diff := cmp.Diff(s.want, told(t, d, r.Run)); diff != "" {
+			if diff := cmp.Diff(s.want, told(t, d, r.Incarnation)); diff != "" {
 				t.Error(diff)
 			}
 			if changes := d.Intent.Changes; len(s.want) > 0 && (len(changes) != 1 || next.Generation != r.Generation+1) {

@@ -21,7 +21,7 @@ import (
 // alone. Change is done to it first.
 func rested(t operationtest.T, c Settings, r record.Record, change func(*scene)) (*scene, []adoption.Unrecorded, adoption.Inspection) {
 	x := prepared().bring(c, r, atProfiled)
-	for _, v := range r.Run.VNICs() {
+	for _, v := range r.Incarnation.VNICs() {
 		x.dropLink(v.Name)
 	}
 	change(x)
@@ -35,7 +35,7 @@ func rested(t operationtest.T, c Settings, r record.Record, change func(*scene))
 
 func home(x *scene, r record.Record) *zfs.Dataset {
 	for i := range x.Datasets {
-		if x.Datasets[i].Name == r.Run.Dataset {
+		if x.Datasets[i].Name == r.Incarnation.Dataset {
 			return &x.Datasets[i]
 		}
 	}
@@ -50,7 +50,7 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 		gone := rapid.Bool().Draw(t, "zone gone")
 		_, _, seen := rested(t, c, want, func(x *scene) {
 			if gone {
-				x.dropZone(want.Run.Zone)
+				x.dropZone(want.Incarnation.Zone)
 			}
 		})
 		d, got, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), "")
@@ -63,11 +63,11 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 		if got.ID != want.ID || got.Name != want.Name || got.Wanted != record.WantedRunning || got.Control != want.Control {
 			t.Errorf("%+v", got)
 		}
-		if got.Run.Boot == thisBoot || got.Run.Dataset != want.Run.Dataset || got.Run.Zone != want.Run.Zone || len(got.Run.Guests) != len(want.Spec.NICs) {
-			t.Errorf("%+v", got.Run)
+		if got.Incarnation.Boot == thisBoot || got.Incarnation.Dataset != want.Incarnation.Dataset || got.Incarnation.Zone != want.Incarnation.Zone || len(got.Incarnation.Guests) != len(want.Spec.NICs) {
+			t.Errorf("%+v", got.Incarnation)
 		}
-		if !gone && cmp.Diff(want.Run.VNICs(), got.Run.VNICs()) != "" {
-			t.Errorf("%+v, want %+v", got.Run.VNICs(), want.Run.VNICs())
+		if !gone && cmp.Diff(want.Incarnation.VNICs(), got.Incarnation.VNICs()) != "" {
+			t.Errorf("%+v, want %+v", got.Incarnation.VNICs(), want.Incarnation.VNICs())
 		}
 		if !d.Plan.Empty() || len(d.OnSuccess) == 0 {
 			t.Errorf("decided: %+v", d)
@@ -149,11 +149,11 @@ func TestWhatIsNoUnrecordedZoneAtRest(t *testing.T) {
 	r := made(t, c, oneNIC())
 	x, _, seen := rested(t, c, r, func(*scene) {})
 	stopped := r
-	stopped.Run, stopped.Wanted = nil, record.WantedStopped
+	stopped.Incarnation, stopped.Wanted = nil, record.WantedStopped
 	if all, err := adoption.UnrecordedZones(c.Names, operationtest.Book(t, kept(t, stopped)...), x.look().Inv); err != nil || len(all) > 0 {
 		t.Errorf("of a stopped one: %v %v", err, all)
 	}
-	x.Configs[r.Run.Zone] = zone.Config{}
+	x.Configs[r.Incarnation.Zone] = zone.Config{}
 	if all, err := adoption.UnrecordedZones(c.Names, operationtest.Book(t), x.look().Inv); err != nil || len(all) > 0 {
 		t.Errorf("by its name: %v %v", err, all)
 	}
@@ -194,14 +194,14 @@ func TestNobodyIsGivenWhatRests(t *testing.T) {
 	w := oneNIC()
 	w.Disks = []record.Disk{{Path: "/data/a"}, {Path: "/data/b", ReadOnly: true}}
 	r := made(t, c, w)
-	for name, change := range map[string]func(*scene){"at rest": func(*scene) {}, "zone gone": func(x *scene) { x.dropZone(r.Run.Zone) }} {
+	for name, change := range map[string]func(*scene){"at rest": func(*scene) {}, "zone gone": func(x *scene) { x.dropZone(r.Incarnation.Zone) }} {
 		x, _, _ := rested(t, c, r, change)
 		ensure := func(w Wanted) (record.Record, error) {
 			_, got, err := decide(c, operationtest.Book(t), x.look(), moment("other"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 			return got, err
 		}
 		got, err := ensure(web(2))
-		if err != nil || got.Spec.Address == r.Spec.Address || name == "at rest" && got.Run.Control.Name == r.Run.Control.Name {
+		if err != nil || got.Spec.Address == r.Spec.Address || name == "at rest" && got.Incarnation.Control.Name == r.Incarnation.Control.Name {
 			t.Errorf("%s: %v, %+v", name, err, got)
 		}
 		address := r.Spec.Address

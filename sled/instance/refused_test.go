@@ -27,9 +27,9 @@ func TestARunningMachineThatDiffersIsAConflict(t *testing.T) {
 	more := oneNIC()
 	more.CPUs = &cpus
 	edited := func(s *scene) {
-		config := s.Configs[r.Run.Zone]
+		config := s.Configs[r.Incarnation.Zone]
 		config.Limitpriv = "default"
-		s.Configs[r.Run.Zone] = config
+		s.Configs[r.Incarnation.Zone] = config
 	}
 	for name, s := range map[string]struct {
 		change func(*scene)
@@ -40,8 +40,8 @@ func TestARunningMachineThatDiffersIsAConflict(t *testing.T) {
 		"in what is wanted, and is starting": {func(s *scene) { s.seen.Inside.VM.State = "Starting" }, more, "cpus"},
 		"in what is wanted, its zone edited": {edited, more, "cpus"},
 		"in its zone's configuration":        {edited, oneNIC(), "zone's limitpriv"},
-		"in a VNIC that was deleted":         {func(s *scene) { s.dropLink(r.Run.Guests[0].Name) }, oneNIC(), "VNIC " + r.Run.Guests[0].Name},
-		"in a VNIC of another MAC":           {func(s *scene) { s.Links[2].MAC = "02:08:20:ff:ff:ff" }, oneNIC(), "VNIC " + r.Run.Guests[0].Name},
+		"in a VNIC that was deleted":         {func(s *scene) { s.dropLink(r.Incarnation.Guests[0].Name) }, oneNIC(), "VNIC " + r.Incarnation.Guests[0].Name},
+		"in a VNIC of another MAC":           {func(s *scene) { s.Links[2].MAC = "02:08:20:ff:ff:ff" }, oneNIC(), "VNIC " + r.Incarnation.Guests[0].Name},
 	} {
 		t.Run(name, func(t *testing.T) {
 			here := prepared().bring(c, r, atRunning)
@@ -53,10 +53,10 @@ func TestARunningMachineThatDiffersIsAConflict(t *testing.T) {
 				t.Fatalf("error: %v", err)
 			}
 			d, next, err := here.decide(t, c, view, EnsureRequest{Wanted: s.wanted, Recreate: true})
-			if err != nil || next.Run.Zone == r.Run.Zone {
-				t.Fatalf("recreated: %v, %+v", err, next.Run)
+			if err != nil || next.Incarnation.Zone == r.Incarnation.Zone {
+				t.Fatalf("recreated: %v, %+v", err, next.Incarnation)
 			}
-			if lines := told(t, d, next.Run, r.Run); lines[0] != "propolis.power-off web1" {
+			if lines := told(t, d, next.Incarnation, r.Incarnation); lines[0] != "propolis.power-off web1" {
 				t.Errorf("does not begin with the power-off: %q", lines)
 			}
 		})

@@ -29,20 +29,20 @@ const (
 
 // standing is what the verdict on a recorded run depends on.
 type standing struct {
-	run     record.Run
-	seen    Observed
-	p       progress
-	zone    zone.Zone
-	zoned   bool // the zone exists
-	alive   bool // and has its VM
-	changes []Difference
-	step    bool // a single step is asked for
-	consent bool // to a rebuild of what runs
-	address bool // all that is missing is the address of Propolis
-	service string
+	incarnation record.Incarnation
+	seen        Observed
+	p           progress
+	zone        zone.Zone
+	zoned       bool // the zone exists
+	alive       bool // and has its VM
+	changes     []Difference
+	step        bool // a single step is asked for
+	consent     bool // to a rebuild of what runs
+	address     bool // all that is missing is the address of Propolis
+	service     string
 }
 
-func (s standing) thisBoot() bool { return s.run.Boot == s.seen.Boot }
+func (s standing) thisBoot() bool { return s.incarnation.Boot == s.seen.Boot }
 
 func (s standing) running() bool { return s.zoned && s.zone.State == zone.Running }
 
@@ -63,7 +63,7 @@ func uninspectedRules() []rule {
 	return []rule{
 		{func(s standing) bool { return s.address && len(s.changes) == 0 }, resume, "only its control address is missing"},
 		{
-			func(s standing) bool { return s.seen.uninspected() && !s.run.Ensured && !s.step }, rebuild,
+			func(s standing) bool { return s.seen.uninspected() && !s.incarnation.Ensured && !s.step }, rebuild,
 			"it cannot be inspected, and has no VM yet",
 		},
 		{func(s standing) bool { return s.seen.uninspected() && (len(s.changes) == 0 || !s.consent) }, refuseUninspected, ""},
@@ -76,14 +76,14 @@ func changeRules() []rule {
 		{func(s standing) bool { return len(s.changes) > 0 && s.step }, resume, "what changes is not built yet"},
 		{func(s standing) bool { return len(s.changes) > 0 }, rebuild, "its description changes"},
 		{func(s standing) bool { return s.alive && !(s.p.installed && s.p.linksThere()) && !s.consent }, refuseDrift, ""},
-		{func(s standing) bool { return s.seen.nameTaken(s.run, s.p) }, rebuild, "another link has the name of one of its VNICs"},
+		{func(s standing) bool { return s.seen.nameTaken(s.incarnation, s.p) }, rebuild, "another link has the name of one of its VNICs"},
 	}
 }
 
 // missingRules are those for a run without a zone.
 func missingRules() []rule {
 	return []rule{
-		{func(s standing) bool { return !s.zoned && s.run.Ensured }, rebuild, "its zone is missing"},
+		{func(s standing) bool { return !s.zoned && s.incarnation.Ensured }, rebuild, "its zone is missing"},
 		{func(s standing) bool { return !s.zoned && !s.thisBoot() }, rebuild, "its zone is missing, and the sled has rebooted since"},
 		{func(s standing) bool { return !s.zoned }, resume, "its zone is not created yet"},
 	}
@@ -93,7 +93,7 @@ func runningRules() []rule {
 	return []rule{
 		{func(s standing) bool { return s.running() && !s.p.installed }, rebuild, "its zone's configuration differs"},
 		{func(s standing) bool { return s.running() && !s.p.linksThere() }, rebuild, "its VNICs are missing, or differ"},
-		{func(s standing) bool { return s.running() && s.run.Ensured && !s.p.ensured }, rebuild, "its Propolis does not have the VM any longer"},
+		{func(s standing) bool { return s.running() && s.incarnation.Ensured && !s.p.ensured }, rebuild, "its Propolis does not have the VM any longer"},
 		{func(s standing) bool { return s.running() && s.ended() }, rebuild, "its VM has ended"},
 		{func(s standing) bool { return s.running() && s.service == smf.Maintenance }, rebuild, "its Propolis service is in maintenance"},
 		{standing.running, resume, "its zone and VNICs are as recorded"},
@@ -103,7 +103,7 @@ func runningRules() []rule {
 // haltedRules are those for a run whose zone does not run.
 func haltedRules() []rule {
 	return []rule{
-		{func(s standing) bool { return s.run.Ensured }, rebuild, "its zone is not running"},
+		{func(s standing) bool { return s.incarnation.Ensured }, rebuild, "its zone is not running"},
 		{func(s standing) bool { return !s.thisBoot() }, rebuild, "the sled has rebooted since it was built"},
 		{func(s standing) bool { return s.zone.State == zone.Installed && s.p.installed && s.p.dataset }, resume, "its zone is as recorded"},
 		{func(s standing) bool { return s.zone.State == zone.Configured && s.p.configured }, resume, "its zone is as recorded"},
@@ -115,7 +115,7 @@ func haltedRules() []rule {
 // it is of this boot, nothing of it is broken, and nothing that it was built with
 // changes. Errors: *NotInspectableError, *ConflictError.
 func canResume(b layout.Blueprint, old, next record.Record, seen Observed, c EnsureRequest) (bool, string, error) {
-	if old.Run == nil {
+	if old.Incarnation == nil {
 		return false, "", nil
 	}
 	s := standingOf(b, old, next, seen, c)
@@ -138,20 +138,20 @@ func canResume(b layout.Blueprint, old, next record.Record, seen Observed, c Ens
 
 func standingOf(b layout.Blueprint, old, next record.Record, seen Observed, c EnsureRequest) standing {
 	s := standing{
-		run: *old.Run, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: differences(old.Spec, next.Spec),
+		incarnation: *old.Incarnation, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: differences(old.Spec, next.Spec),
 		step: c.Only != "", consent: c.Recreate, service: seen.Inside.Services[layout.ServiceFMRI(b, old)],
 	}
-	s.zone, s.zoned = seen.Inv.Zone(old.Run.Zone)
+	s.zone, s.zoned = seen.Inv.Zone(old.Incarnation.Zone)
 	if old.Name != next.Name {
 		s.changes = append(s.changes, Difference{Field: "name", Is: old.Name, Wanted: next.Name})
 	}
-	s.address = seen.unreachable(*old.Run, s.p)
+	s.address = seen.unreachable(*old.Incarnation, s.p)
 	return s
 }
 
 // wouldLose reports whether the changes are to what exists: a VM that runs, or
 // what a single step would have to build again.
-func (s standing) wouldLose() bool { return s.alive || s.step && s.p.built(s.changes, s.run) }
+func (s standing) wouldLose() bool { return s.alive || s.step && s.p.built(s.changes, s.incarnation) }
 
 // ended reports whether Propolis says that its VM is on its way out, or gone.
 func (s standing) ended() bool {
@@ -174,19 +174,19 @@ func (s standing) because(why string) string {
 // be asked for lack of its address alone: somebody has deleted that. Propolis
 // still listens there, so the address is all that must be made again.
 // Guess: that a listening socket outlives its address, as those of TCP do.
-func (s Observed) unreachable(run record.Run, p progress) bool {
-	return run.Ensured && !run.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !IsNoInstance(s.Inside.VM.Err) &&
+func (s Observed) unreachable(incarnation record.Incarnation, p progress) bool {
+	return incarnation.Ensured && !incarnation.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !IsNoInstance(s.Inside.VM.Err) &&
 		p.installed && p.linksThere() && p.online && !p.address
 }
 
 // built reports whether a run already has what one of the changes would change:
 // VNICs and the zonepath are chosen with the run, disks and the address are in
 // the zone's configuration and profile, CPUs and memory go to Propolis.
-func (p progress) built(changes []Difference, run record.Run) bool {
+func (p progress) built(changes []Difference, incarnation record.Incarnation) bool {
 	return slices.ContainsFunc(changes, func(d Difference) bool {
 		switch d.Field {
 		case "cpus", "memory":
-			return run.Ensured
+			return incarnation.Ensured
 		case "disks", "address":
 			return p.configured
 		}
@@ -204,11 +204,11 @@ func (s Observed) alive(r record.Record) bool {
 // driftDifferences lists what somebody else has changed of a run.
 func driftDifferences(b layout.Blueprint, r record.Record, seen Observed, p progress) []Difference {
 	var all []Difference
-	config, _ := seen.Inv.Config(r.Run.Zone)
+	config, _ := seen.Inv.Config(r.Incarnation.Zone)
 	for _, d := range zone.Compare(layout.ZoneConfig(b, r), config) {
 		all = append(all, Difference{Field: "zone's " + d.Property, Is: cmp.Or(d.Found, "none"), Wanted: cmp.Or(d.Wanted, "none")})
 	}
-	for _, v := range r.Run.VNICs() {
+	for _, v := range r.Incarnation.VNICs() {
 		if !p.vnics[v.Name] {
 			all = append(all, Difference{Field: "VNIC " + v.Name, Is: "gone or another", Wanted: "over=" + v.Over + ",mac=" + v.MAC})
 		}
@@ -217,8 +217,8 @@ func driftDifferences(b layout.Blueprint, r record.Record, seen Observed, p prog
 }
 
 // nameTaken reports whether another link has the name of one of the run's VNICs.
-func (s Observed) nameTaken(run record.Run, p progress) bool {
-	return slices.ContainsFunc(run.VNICs(), func(v record.VNIC) bool {
+func (s Observed) nameTaken(incarnation record.Incarnation, p progress) bool {
+	return slices.ContainsFunc(incarnation.VNICs(), func(v record.VNIC) bool {
 		_, there := s.Inv.Link(v.Name)
 		return there && !p.vnics[v.Name]
 	})

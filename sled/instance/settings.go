@@ -55,9 +55,9 @@ type Settings struct {
 	Reservoir bool
 
 	Propolis layout.Propolis
-	// Spoken, if set, is what is known of the versions that Propolis servers take.
-	Spoken *propolis.Spoken
-	RunDir string
+	// Versions, if set, is what is known of the versions that Propolis servers take.
+	Versions *propolis.Versions
+	RunDir   string
 	// SecretDir is where secrets of machines lie whose pool has no encrypted
 	// dataset; empty: there is no such place.
 	SecretDir string
@@ -87,7 +87,7 @@ type Base struct {
 func (s Settings) ID(name string) string { return naming.InstanceID(s.Namespace, name).String() }
 
 func (s Settings) Blueprint() layout.Blueprint {
-	return layout.Blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Spoken: s.Spoken}
+	return layout.Blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Versions: s.Versions}
 }
 
 // Find reads the record of the instance that ref, a name or an id, means.

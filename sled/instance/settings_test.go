@@ -23,11 +23,11 @@ func TestTheIDOfANameIsTheSledsOwn(t *testing.T) {
 	}
 }
 
-func TestTheUserOfAVNICIsTheInstanceWhoseRunHasIt(t *testing.T) {
+func TestTheUserOfAVNICIsTheInstanceWhoseIncarnationHasIt(t *testing.T) {
 	c := settings()
 	one := made(t, c, oneNIC())
 	view := operationtest.Book(t, kept(t, one)...)
-	for _, v := range one.Run.VNICs() {
+	for _, v := range one.Incarnation.VNICs() {
 		if user, used, err := record.UserOfVNIC(view, v.Name); err != nil || !used || user.ID != one.ID {
 			t.Errorf("%s: %v, %v, %v", v.Name, user.Name, used, err)
 		}

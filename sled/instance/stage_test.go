@@ -26,11 +26,11 @@ func TestOneStageDoesNoMore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(s.want, told(t, d, r.Run)); diff != "" {
+			if diff := cmp.Diff(s.want, told(t, d, r.Incarnation)); diff != "" {
 				t.Error(diff)
 			}
-			if finished := s.stage == StageEnsure || s.stage == StageRun; next.Run.Ensured != finished {
-				t.Errorf("finished: %v", next.Run.Ensured)
+			if finished := s.stage == StageEnsure || s.stage == StageRun; next.Incarnation.Ensured != finished {
+				t.Errorf("finished: %v", next.Incarnation.Ensured)
 			}
 			if s.point == atNothing {
 				return

@@ -52,9 +52,9 @@ func (s Settings) Get(ctx context.Context, env operation.Env, view ledger.View, 
 	return getStatus(ctx, s, env, view, ref, observable()...)
 }
 
-// Brief is Get without what others have changed: for what was looked at just
+// Summary is Get without what others have changed: for what was looked at just
 // now.
-func (s Settings) Brief(ctx context.Context, env operation.Env, view ledger.View, ref string) (Instance, error) {
+func (s Settings) Summary(ctx context.Context, env operation.Env, view ledger.View, ref string) (Instance, error) {
 	return getStatus(ctx, s, env, view, ref, inventory.Zones)
 }
 
@@ -66,8 +66,8 @@ func getStatus(
 		return Instance{}, err
 	}
 	want := inventory.Want{Parts: parts}
-	if r.Run != nil {
-		want.OfZones = []string{r.Run.Zone}
+	if r.Incarnation != nil {
+		want.OfZones = []string{r.Incarnation.Zone}
 	}
 	all, err := ObserveAll(ctx, s.Blueprint(), env, view, []record.Record{r}, want)
 	if err != nil {
@@ -110,16 +110,16 @@ func ObserveAll(
 		all[i].Record = r
 		look := evidence{boot: boot}
 		open, isOpen := busy[record.Subject(r.ID)]
-		if !isOpen && r.Run != nil {
-			open, isOpen = going[r.Run.Zone]
+		if !isOpen && r.Incarnation != nil {
+			open, isOpen = going[r.Incarnation.Zone]
 		}
 		if isOpen {
 			look.open = open.Verb
 			_, look.atWork = operation.Alive(ctx, env, open.Subject)
 		}
-		if r.Run != nil {
+		if r.Incarnation != nil {
 			look.zones = inv.Know(inventory.Zones)
-			look.zone, look.there = inv.Zone(r.Run.Zone)
+			look.zone, look.there = inv.Zone(r.Incarnation.Zone)
 			look.drift = driftOf(b, env.Host.Files(), r, inv)
 		}
 		if look.zone.State != zone.Running {
@@ -131,8 +131,8 @@ func ObserveAll(
 			gate <- struct{}{}
 			defer func() { <-gate }()
 			look.vm = askVM(ctx, b, env.Host, one.Record)
-			if one.Run.Ensured && unreachable(look.vm.Err) {
-				look.service, _ = smf.State(ctx, env.Host, one.Run.Zone, layout.ServiceFMRI(b, one.Record)) // empty: not known
+			if one.Incarnation.Ensured && unreachable(look.vm.Err) {
+				look.service, _ = smf.State(ctx, env.Host, one.Incarnation.Zone, layout.ServiceFMRI(b, one.Record)) // empty: not known
 			}
 			one.Status = judgeStatus(one.Record, look)
 		})
@@ -143,7 +143,7 @@ func ObserveAll(
 
 func hasRun(records []record.Record) bool {
 	for _, r := range records {
-		if r.Run != nil {
+		if r.Incarnation != nil {
 			return true
 		}
 	}
@@ -156,7 +156,7 @@ func quickLook(ctx context.Context, b layout.Blueprint, h host.Host, r record.Re
 	if err := inv.Know(inventory.Zones); err != nil {
 		return migration.VM{}, err
 	}
-	if z, there := inv.Zone(r.Run.Zone); !there || z.State != zone.Running {
+	if z, there := inv.Zone(r.Incarnation.Zone); !there || z.State != zone.Running {
 		return migration.VM{}, nil
 	}
 	vm := askVM(ctx, b, h, r)
@@ -183,8 +183,8 @@ func statusIn(b layout.Blueprint, r record.Record, seen Observed) Status {
 	if g.vm == (migration.VM{}) {
 		g.vm.Err = errNotServing
 	}
-	if r.Run != nil {
-		g.zone, g.there = seen.Inv.Zone(r.Run.Zone)
+	if r.Incarnation != nil {
+		g.zone, g.there = seen.Inv.Zone(r.Incarnation.Zone)
 		g.drift = driftIn(b, r, seen.Inv)
 	}
 	return judgeStatus(r, g)
@@ -197,7 +197,7 @@ var errNotServing = errors.New("its service is not online")
 // takes down has not failed: it is stopping.
 func judgeStatus(r record.Record, g evidence) Status {
 	status := judgeRun(r, g)
-	if down := status.State == record.Failed || status.State == record.Absent && r.Run != nil; g.atWork && down && r.Run.Boot == g.boot {
+	if down := status.State == record.Failed || status.State == record.Absent && r.Incarnation != nil; g.atWork && down && r.Incarnation.Boot == g.boot {
 		status = Status{State: record.Stopping, Reason: g.open + " is running"}
 	}
 	if r.Migration != nil {
@@ -207,36 +207,36 @@ func judgeStatus(r record.Record, g evidence) Status {
 }
 
 func judgeRun(r record.Record, g evidence) Status {
-	run := r.Run
+	incarnation := r.Incarnation
 	switch {
-	case run == nil && r.Wanted == record.WantedStopped:
+	case incarnation == nil && r.Wanted == record.WantedStopped:
 		return Status{State: record.Stopped}
-	case run == nil:
+	case incarnation == nil:
 		return Status{State: record.Absent, Reason: "nothing of it is on the host; it is wanted running"}
 	case g.zones != nil:
 		return Status{State: record.Unknown, Reason: g.zones.Error()}
 	case g.there && g.zone.State == zone.Running:
 		return judgeVM(r, g)
-	case run.Boot != g.boot:
-		return Status{State: record.Absent, Reason: g.rebooted(run)}
-	case !g.there && !run.Ensured:
+	case incarnation.Boot != g.boot:
+		return Status{State: record.Absent, Reason: g.rebooted(incarnation)}
+	case !g.there && !incarnation.Ensured:
 		return Status{State: record.Creating, Reason: g.begun("its zone is not created yet")}
 	case !g.there && g.open != "":
 		return Status{State: record.Absent, Reason: g.begun("its zone is missing")}
-	case !g.there && run.Reaped:
-		return Status{State: record.Absent, Reason: "its zone " + run.Zone + " was removed by sledctl reap"}
+	case !g.there && incarnation.Reaped:
+		return Status{State: record.Absent, Reason: "its zone " + incarnation.Zone + " was removed by sledctl reap"}
 	case !g.there:
-		return Status{State: record.Absent, Reason: "its zone " + run.Zone + " was removed by another program"}
-	case !run.Ensured:
+		return Status{State: record.Absent, Reason: "its zone " + incarnation.Zone + " was removed by another program"}
+	case !incarnation.Ensured:
 		return Status{State: record.Creating, Reason: g.begun("its zone is " + string(g.zone.State))}
 	}
 	return Status{State: record.Failed, Reason: g.end("its zone is " + string(g.zone.State) + ", not running")}
 }
 
 // rebooted says what the sled's reboot met.
-func (g evidence) rebooted(run *record.Run) string {
+func (g evidence) rebooted(incarnation *record.Incarnation) string {
 	did, what := "while it ran", "its zone is missing"
-	if !run.Ensured {
+	if !incarnation.Ensured {
 		did = "while it was being created"
 	}
 	if g.there {
@@ -291,7 +291,7 @@ func judgeVM(r record.Record, g evidence) Status {
 	switch {
 	case g.vm.Err == nil:
 		return Status{State: strings.ToLower(g.vm.State), Reason: g.with("")}
-	case !r.Run.Ensured:
+	case !r.Incarnation.Ensured:
 		return Status{State: record.Creating, Reason: g.begun("Propolis has no VM yet")}
 	case IsNoInstance(g.vm.Err):
 		return Status{State: record.Failed, Reason: g.end("Propolis restarted and lost the VM")}

@@ -20,10 +20,10 @@ func TestStatus(t *testing.T) {
 	running := made(t, c, web(1))
 	begun := half(running)
 	stopped, never := running, running
-	stopped.Run, stopped.Wanted = nil, record.WantedStopped
-	never.Run = nil
+	stopped.Incarnation, stopped.Wanted = nil, record.WantedStopped
+	never.Incarnation = nil
 	z := func(state zone.State) evidence {
-		return evidence{boot: thisBoot, there: true, zone: zone.Zone{Name: running.Run.Zone, State: state}}
+		return evidence{boot: thisBoot, there: true, zone: zone.Zone{Name: running.Incarnation.Zone, State: state}}
 	}
 	vm := func(vm migration.VM) evidence { g := z(zone.Running); g.vm = vm; return g }
 	gone := evidence{boot: thisBoot}

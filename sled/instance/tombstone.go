@@ -55,18 +55,18 @@ func ForgetTombstone(propolisID string) ledger.Fact {
 // found its VM missing: what its tombstone says, or what was decided; or that
 // it was destroyed, if an open operation removes its zone.
 // False: it says nothing.
-func Ended(view ledger.View, id string, run record.Run) (Status, bool) {
-	if value, ok := view.Get(naming.KeyTombstone + run.PropolisID); ok {
+func Ended(view ledger.View, id string, incarnation record.Incarnation) (Status, bool) {
+	if value, ok := view.Get(naming.KeyTombstone + incarnation.PropolisID); ok {
 		var t Tombstone
 		if json.Unmarshal(value, &t) == nil {
 			return Status{State: t.State, Reason: t.Reason}, true
 		}
 	}
-	if now, _, err := record.Load(view, id); err == nil && now.Ending != nil && now.Ending.PropolisID == run.PropolisID {
+	if now, _, err := record.Load(view, id); err == nil && now.Ending != nil && now.Ending.PropolisID == incarnation.PropolisID {
 		return Status{State: now.Ending.State, Reason: now.Ending.Reason}, true
 	}
 	for _, in := range operation.Open(view) {
-		if slices.ContainsFunc(in.Removes, func(o operation.Object) bool { return o.Kind == "zone" && o.Name == run.Zone }) {
+		if slices.ContainsFunc(in.Removes, func(o operation.Object) bool { return o.Kind == "zone" && o.Name == incarnation.Zone }) {
 			return Status{State: "destroyed"}, true
 		}
 	}
@@ -89,9 +89,9 @@ func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledg
 	if err != nil || !written {
 		return nil, err
 	}
-	left := next.VMIDs(func(record.Run) bool { return true })
+	left := next.VMIDs(func(record.Incarnation) bool { return true })
 	var stones []ledger.Fact
-	for _, vm := range old.VMIDs(func(r record.Run) bool { return r.Ensured }) {
+	for _, vm := range old.VMIDs(func(r record.Incarnation) bool { return r.Ensured }) {
 		if slices.Contains(left, vm) {
 			continue
 		}
@@ -106,7 +106,7 @@ func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledg
 
 func tombstoneFor(b layout.Blueprint, view ledger.View, old record.Record, vm string, seen Observed, now time.Time) Tombstone {
 	t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
-	if old.Run != nil && old.Run.PropolisID == vm && seen.Inside.VM.ID == old.ID {
+	if old.Incarnation != nil && old.Incarnation.PropolisID == vm && seen.Inside.VM.ID == old.ID {
 		t.Migrations = seen.Inside.VM.Migration
 	}
 	if a := old.Arrival(); a != nil && old.VMM.PropolisID == vm && t.In == nil {
@@ -117,8 +117,8 @@ func tombstoneFor(b layout.Blueprint, view ledger.View, old record.Record, vm st
 		t.State, t.Reason = old.Ending.State, old.Ending.Reason
 	case old.VMM != nil && old.Migration.Arrives() && whereArrived(old, seen) != migration.AtTarget:
 		t.State, t.Reason = record.Failed, "it has not arrived"
-	case old.Run != nil && old.Run.PropolisID == vm:
-		_, taken := Ended(view, old.ID, *old.Run) // by one that was killed, and before whom it ran
+	case old.Incarnation != nil && old.Incarnation.PropolisID == vm:
+		_, taken := Ended(view, old.ID, *old.Incarnation) // by one that was killed, and before whom it ran
 		status := statusIn(b, old, seen)
 		if status.State == record.Failed && (seen.Inside.VM.State != "" || !taken) || status.State == record.Absent && !taken {
 			t.State, t.Reason = record.Failed, status.Reason

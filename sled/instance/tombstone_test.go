@@ -25,23 +25,23 @@ func TestARunThatEndsLeavesATombstone(t *testing.T) {
 		"one that is deleted": {func(*Observed, *record.Record) {}, gone, true, "destroyed"},
 		"one that had failed": {func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, gone, true, record.Failed},
 		"one that a reboot of the sled met": {func(s *Observed, r *record.Record) {
-			r.Run.Boot = "earlier"
+			r.Incarnation.Boot = "earlier"
 			s.Boot = "now"
 			s.Inv = prepared().look().Inv
 		}, gone, true, record.Failed},
 		"one whose stop was killed":                      {func(s *Observed, _ *record.Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopping, true, "destroyed"},
 		"one whose zone is gone":                         {func(s *Observed, _ *record.Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopped, true, record.Failed},
 		"one that had failed, and whose stop was killed": {func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, stopping, true, record.Failed},
-		"one that never had its machine":                 {func(_ *Observed, r *record.Record) { r.Run.Ensured = false }, gone, true, ""},
+		"one that never had its machine":                 {func(_ *Observed, r *record.Record) { r.Incarnation.Ensured = false }, gone, true, ""},
 		"one that goes on":                               {func(*Observed, *record.Record) {}, unchanged, true, ""},
 		"one on a sled without an agent":                 {func(*Observed, *record.Record) {}, gone, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()
 			r := made(t, s, oneNIC())
-			run := *r.Run
-			run.Ensured = true
-			r.Run = &run
+			incarnation := *r.Incarnation
+			incarnation.Ensured = true
+			r.Incarnation = &incarnation
 			seen := prepared().bring(s, r, atRunning).look()
 			c.change(&seen, &r)
 			facts := kept(t, r)
@@ -68,7 +68,7 @@ func TestARunThatEndsLeavesATombstone(t *testing.T) {
 				}
 				return
 			}
-			if len(all) != 1 || all[0].State != c.want || all[0].PropolisID != run.PropolisID || all[0].Instance != r.ID || all[0].Name != r.Name {
+			if len(all) != 1 || all[0].State != c.want || all[0].PropolisID != incarnation.PropolisID || all[0].Instance != r.ID || all[0].Name != r.Name {
 				t.Errorf("%+v, want one that is %s", all, c.want)
 			}
 		})
@@ -77,13 +77,13 @@ func TestARunThatEndsLeavesATombstone(t *testing.T) {
 
 func stopped(t *testing.T, r record.Record) []ledger.Fact {
 	next := r
-	next.Run = nil
+	next.Incarnation = nil
 	return change(t, next, r)
 }
 
 // stopping are the facts of a stop behind another, which was killed.
 func stopping(t *testing.T, r record.Record) []ledger.Fact {
-	removes := operation.Intent{Verb: "instance stop", Subject: record.Subject(r.ID), Removes: []operation.Object{{Kind: "zone", Name: r.Run.Zone}}}
+	removes := operation.Intent{Verb: "instance stop", Subject: record.Subject(r.ID), Removes: []operation.Object{{Kind: "zone", Name: r.Incarnation.Zone}}}
 	return append(stopped(t, r), intent(t, "dead", removes))
 }
 

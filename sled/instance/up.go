@@ -108,10 +108,10 @@ func bringUpActions(b layout.Blueprint, r record.Record, p progress, arrive *pro
 
 func upVNICs(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 	var ids []string
-	k := layout.PackagingOf(b, *r.Run)
-	for _, v := range r.Run.VNICs() {
+	k := layout.PackagingOf(b, *r.Incarnation)
+	for _, v := range r.Incarnation.VNICs() {
 		mtu, why := 0, "guest NIC"
-		if v == r.Run.Control {
+		if v == r.Incarnation.Control {
 			mtu, why = k.MTU, "control VNIC"
 			if p.wide {
 				mtu = 0
@@ -122,7 +122,7 @@ func upVNICs(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 			Step: vnic.Create{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: mtu},
 		}))
 	}
-	control := r.Run.Control
+	control := r.Incarnation.Control
 	ids = append(ids, w.add(StageVNIC, p.mtu || !p.vnics[control.Name], plan.Action{
 		ID: "vnic.set-mtu " + control.Name, Object: "vnic " + control.Name, Why: "its creation was interrupted", Change: plan.Modify,
 		Step: vnic.SetMTU{Name: control.Name, Over: control.Over, MAC: control.MAC, MTU: k.MTU},
@@ -131,50 +131,50 @@ func upVNICs(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 }
 
 func upZone(b layout.Blueprint, w *way, r record.Record, p progress) string {
-	run := *r.Run
-	object := "zone " + run.Zone
+	incarnation := *r.Incarnation
+	object := "zone " + incarnation.Zone
 	dataset := w.add(StageZone, p.dataset, plan.Action{
-		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as sledctl's", Change: plan.Create,
+		ID: "zfs.create " + incarnation.Dataset, Object: "dataset " + incarnation.Dataset, Why: "zonepath, marked as sledctl's", Change: plan.Create,
 		Step: zfs.Create{
-			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: layout.ZonepathMode,
+			Dataset: incarnation.Dataset, Mountpoint: incarnation.Zonepath, Mode: layout.ZonepathMode,
 			Properties: record.Marks(r),
 		},
 	})
 	dataset = lastOf(w.add(StageZone, p.mounted || !p.dataset, plan.Action{
-		ID: "zfs.mount " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its removal was interrupted", Change: plan.Modify,
-		Step: zfs.Mount{Dataset: run.Dataset},
+		ID: "zfs.mount " + incarnation.Dataset, Object: "dataset " + incarnation.Dataset, Why: "its removal was interrupted", Change: plan.Modify,
+		Step: zfs.Mount{Dataset: incarnation.Dataset},
 	}), dataset)
 	dataset = lastOf(w.add(StageZone, p.private || !p.dataset, plan.Action{
-		ID: "zfs.set-mode " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its creation was interrupted",
+		ID: "zfs.set-mode " + incarnation.Dataset, Object: "dataset " + incarnation.Dataset, Why: "its creation was interrupted",
 		Change: plan.Modify, After: after(dataset),
-		Step: zfs.SetMode{Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: layout.ZonepathMode},
+		Step: zfs.SetMode{Dataset: incarnation.Dataset, Mountpoint: incarnation.Zonepath, Mode: layout.ZonepathMode},
 	}), dataset)
 	configured := w.add(StageZone, p.configured, plan.Action{
-		ID: "zone.configure " + run.Zone, Object: object, Why: "instance " + r.Name, Change: plan.Create, After: after(dataset),
-		Step: zone.Configure{Name: run.Zone, Config: layout.ZoneConfig(b, r)},
+		ID: "zone.configure " + incarnation.Zone, Object: object, Why: "instance " + r.Name, Change: plan.Create, After: after(dataset),
+		Step: zone.Configure{Name: incarnation.Zone, Config: layout.ZoneConfig(b, r)},
 	})
-	installed := w.add(StageZone, p.installed, installZone(b, run, after(dataset, configured)))
+	installed := w.add(StageZone, p.installed, installZone(b, incarnation, after(dataset, configured)))
 	profiled := w.add(StageZone, p.profiled, plan.Action{
-		ID: "smf.write-profile " + run.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(installed),
-		Step: smf.WriteProfile{Root: path.Join(run.Zonepath, "root"), Profile: layout.ProfileOf(b, r)},
+		ID: "smf.write-profile " + incarnation.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(installed),
+		Step: smf.WriteProfile{Root: path.Join(incarnation.Zonepath, "root"), Profile: layout.ProfileOf(b, r)},
 	})
 	return lastOf(profiled, installed, configured, dataset)
 }
 
 // installZone gives a configured zone its root: a clone of the base, or the
 // contents of images.
-func installZone(b layout.Blueprint, run record.Run, before []string) plan.Action {
-	object := "zone " + run.Zone
-	if images := layout.PackagingOf(b, run).Images; len(images) > 0 {
+func installZone(b layout.Blueprint, incarnation record.Incarnation, before []string) plan.Action {
+	object := "zone " + incarnation.Zone
+	if images := layout.PackagingOf(b, incarnation).Images; len(images) > 0 {
 		return plan.Action{
-			ID: "zone.install " + run.Zone, Object: object, Why: "from " + strings.Join(images, " and "), Change: plan.Modify, After: before,
-			Step: zone.Install{Name: run.Zone, Zonepath: run.Zonepath, Args: images},
+			ID: "zone.install " + incarnation.Zone, Object: object, Why: "from " + strings.Join(images, " and "), Change: plan.Modify, After: before,
+			Step: zone.Install{Name: incarnation.Zone, Zonepath: incarnation.Zonepath, Args: images},
 		}
 	}
 	return plan.Action{
-		ID: "zone.clone " + run.Zone, Object: object, Why: "from " + run.Base, Change: plan.Modify, After: before,
-		Step:    zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
-		Cleanup: []plan.Action{removeSnapshots(run)},
+		ID: "zone.clone " + incarnation.Zone, Object: object, Why: "from " + incarnation.Base, Change: plan.Modify, After: before,
+		Step:    zone.Clone{Name: incarnation.Zone, Source: incarnation.Base, Zonepath: incarnation.Zonepath},
+		Cleanup: []plan.Action{removeSnapshots(incarnation)},
 	}
 }
 
@@ -188,14 +188,14 @@ func lastOf(ids ...string) string {
 }
 
 func upBoot(w *way, r record.Record, p progress, before []string) string {
-	run := *r.Run
+	incarnation := *r.Incarnation
 	booted := w.add(StageBoot, p.booted, plan.Action{
-		ID: "zone.boot " + run.Zone, Object: "zone " + run.Zone, Change: plan.Modify, After: after(before...),
-		Step: zone.Boot{Name: run.Zone},
+		ID: "zone.boot " + incarnation.Zone, Object: "zone " + incarnation.Zone, Change: plan.Modify, After: after(before...),
+		Step: zone.Boot{Name: incarnation.Zone},
 	})
 	settled := w.add(StageBoot, p.settled, plan.Action{
-		ID: "smf.await " + run.Zone + " single-user", Object: "zone " + run.Zone, Change: plan.Wait, After: after(booted),
-		Why: "earlier commands race with its boot", Step: smf.Await{Zone: run.Zone, Root: path.Join(run.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online},
+		ID: "smf.await " + incarnation.Zone + " single-user", Object: "zone " + incarnation.Zone, Change: plan.Wait, After: after(booted),
+		Why: "earlier commands race with its boot", Step: smf.Await{Zone: incarnation.Zone, Root: path.Join(incarnation.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online},
 	})
 	return lastOf(settled, booted)
 }
@@ -203,19 +203,19 @@ func upBoot(w *way, r record.Record, p progress, before []string) string {
 // upAddress makes the control address. Where Propolis' own service does that,
 // only what another program has removed since is made here.
 func upAddress(b layout.Blueprint, w *way, r record.Record, p progress, before string) string {
-	run, a, object := *r.Run, r.Spec.Address, layout.AddressObject(b, r)
-	if layout.PackagingOf(b, run).ByItself && !p.online {
+	incarnation, a, object := *r.Incarnation, r.Spec.Address, layout.AddressObject(b, r)
+	if layout.PackagingOf(b, incarnation).ByItself && !p.online {
 		return before
 	}
 	thing := "address " + object
 	create := func(object, kind, address, why string, done bool, before ...string) string {
 		return w.add(StageAddress, done, plan.Action{
 			ID: "ipadm.create-address " + object, Object: "address " + object, Why: why, Change: plan.Create, After: after(before...),
-			Step: ipadm.CreateAddress{Zone: run.Zone, Object: object, Type: kind, Address: address},
+			Step: ipadm.CreateAddress{Zone: incarnation.Zone, Object: object, Type: kind, Address: address},
 		})
 	}
 	if a.Mode == record.Static && a.Prefix.Addr().Is6() {
-		before = lastOf(create(run.Control.Name+"/ll", record.Addrconf, "", "a static IPv6 address needs a link-local one", p.linkLocal, before), before)
+		before = lastOf(create(incarnation.Control.Name+"/ll", record.Addrconf, "", "a static IPv6 address needs a link-local one", p.linkLocal, before), before)
 	}
 	address := ""
 	if a.Mode == record.Static {
@@ -224,20 +224,20 @@ func upAddress(b layout.Blueprint, w *way, r record.Record, p progress, before s
 	created := create(object, a.Mode, address, "Propolis listens there", p.address, before)
 	usable := w.add(StageAddress, p.usable, plan.Action{
 		ID: "ipadm.await-address " + object, Object: thing, Change: plan.Wait, After: after(lastOf(created, before)),
-		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: object, Routed: a.Mode == record.Addrconf},
+		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: incarnation.Zone, Object: object, Routed: a.Mode == record.Addrconf},
 	})
 	gateway := layout.GatewayOf(b, a)
 	routed := w.add(StageAddress, p.routed || !gateway.IsValid(), plan.Action{
-		ID: "ipadm.add-route " + run.Zone, Object: "route default of " + run.Zone, Change: plan.Modify,
+		ID: "ipadm.add-route " + incarnation.Zone, Object: "route default of " + incarnation.Zone, Change: plan.Modify,
 		After: after(lastOf(usable, created, before)),
-		Step:  ipadm.AddRoute{Zone: run.Zone, Destination: "default", Gateway: gateway.String(), Link: run.Control.Name},
+		Step:  ipadm.AddRoute{Zone: incarnation.Zone, Destination: "default", Gateway: gateway.String(), Link: incarnation.Control.Name},
 	})
 	return lastOf(routed, usable, created, before)
 }
 
 // upPropolis starts the server.
 func upPropolis(b layout.Blueprint, w *way, r record.Record, p progress, before string) string {
-	run := *r.Run
+	incarnation := *r.Incarnation
 	target := layout.TargetOf(b, r)
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
 		return lastOf(
@@ -245,25 +245,25 @@ func upPropolis(b layout.Blueprint, w *way, r record.Record, p progress, before 
 			before,
 		)
 	}
-	fmri, byItself := layout.ServiceFMRI(b, r), layout.PackagingOf(b, run).ByItself
+	fmri, byItself := layout.ServiceFMRI(b, r), layout.PackagingOf(b, incarnation).ByItself
 	at := act(
-		StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify,
-		smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before,
+		StageStart, p.enabled || byItself && !p.booted, "smf.enable "+incarnation.Zone, "", plan.Modify,
+		smf.Enable{Zone: incarnation.Zone, FMRI: fmri, Temporary: true}, before,
 	)
 	at = act(
-		StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait,
-		smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at,
+		StageStart, p.online, "smf.await "+incarnation.Zone+" propolis", "", plan.Wait,
+		smf.Await{Zone: incarnation.Zone, FMRI: fmri, State: "online"}, at,
 	)
 	at = lastOf(w.add(StageStart, p.online || !byItself, plan.Action{
 		ID: "ipadm.await-address " + layout.AddressObject(b, r), Object: "address " + layout.AddressObject(b, r), Change: plan.Wait, After: after(at),
-		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: layout.AddressObject(b, r)},
+		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: incarnation.Zone, Object: layout.AddressObject(b, r)},
 	}), at)
 	return act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)
 }
 
 // upMachine gives the server its machine, and runs it.
 func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
-	target, dataset := layout.TargetOf(b, r), r.Run.Dataset
+	target, dataset := layout.TargetOf(b, r), r.Incarnation.Dataset
 	w.add(StageEnsure, p.noted || !p.dataset, plan.Action{
 		ID: "zfs.set " + dataset, Object: "dataset " + dataset, Why: "says what the instance is", Change: plan.Modify,
 		Step: zfs.Set{Dataset: dataset, Name: naming.PropertySpec, Value: record.MemoOf(r), Old: p.memo.Value, OldSource: p.memo.Source},

@@ -116,13 +116,13 @@ func takeDown(
 				return operation.Decision{}, err
 			}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
-			if len(old.Runs()) > 0 {
-				d.Plan.Actions, d.Intent.Removes = teardown(s, old, seen, at, how.grace), removes(old.Runs(), seen)
+			if len(old.Incarnations()) > 0 {
+				d.Plan.Actions, d.Intent.Removes = teardown(s, old, seen, at, how.grace), removes(old.Incarnations(), seen)
 				d.Warn = teardownWarnings(s.Blueprint(), old, seen)
 			}
 			result = next
 			d.Behind = secrets.Dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
-			if d.Plan.Empty() && len(old.Runs()) == 0 && next.Wanted == old.Wanted && next.ID != "" {
+			if d.Plan.Empty() && len(old.Incarnations()) == 0 && next.Wanted == old.Wanted && next.ID != "" {
 				result = old
 				return d, nil
 			}
@@ -198,7 +198,7 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, nil, seen.Inv)
 		}
 		if err == nil && r.Migration.Arrives() {
-			seen.Source = migration.AskSource(ctx, s.Spoken, h, r.Migration.Source)
+			seen.Source = migration.AskSource(ctx, s.Versions, h, r.Migration.Source)
 		}
 		return seen, err
 	}
@@ -210,11 +210,11 @@ func Reaping(records map[string]record.Record, boot string, goes func(zone strin
 	var facts []ledger.Fact
 	for _, id := range slices.Sorted(maps.Keys(records)) {
 		r := records[id]
-		if r.Run == nil || r.Run.Reaped || r.Run.Boot != boot || !goes(r.Run.Zone) {
+		if r.Incarnation == nil || r.Incarnation.Reaped || r.Incarnation.Boot != boot || !goes(r.Incarnation.Zone) {
 			continue
 		}
-		run := *r.Run
-		run.Reaped, r.Run = true, &run
+		incarnation := *r.Incarnation
+		incarnation.Reaped, r.Incarnation = true, &incarnation
 		value, err := json.Marshal(r)
 		if err != nil {
 			return nil, err

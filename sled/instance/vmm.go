@@ -237,7 +237,7 @@ func (*IncompleteBuildError) Kind() fault.Kind { return fault.Failed }
 func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
 	how := removal{verb: c.Verb, ref: c.Wanted.Ref, grace: StopTime, dryRun: c.DryRun, keep: c.Keep}
 	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Stamp) (record.Record, error) {
-		old.Run, old.Leaving, old.Migration = nil, nil, nil
+		old.Incarnation, old.Leaving, old.Migration = nil, nil, nil
 		old.Generation, old.Updated = old.Generation+1, at.Now
 		return old, nil
 	})

@@ -275,14 +275,14 @@ func (s Settings) foreign(view ledger.View, seen seen, l vnic.Link, held *Hold) 
 	if err != nil {
 		return err.Error()
 	}
-	claim := s.Names.WhoseVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: seen.inv.AddressesOn(l.Name)}, append(s.Under(), net.Under()...))
+	owner := s.Names.OwnerOfVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: seen.inv.AddressesOn(l.Name)}, append(s.Under(), net.Under()...))
 	switch {
 	case l.Class != "vnic":
 		return "it is a " + l.Class
-	case claim.Ours():
+	case owner.Ours():
 		return ""
-	case claim.Doubt != "":
-		return claim.Doubt
+	case owner.Doubt != "":
+		return owner.Doubt
 	}
 	return "it has no name that sledctl gives"
 }

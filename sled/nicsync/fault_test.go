@@ -227,13 +227,13 @@ func (r *rig) forbid(why string) {
 }
 
 // While the file is there nothing is asked for, and a sync under way stops.
-func TestTheBarrier(t *testing.T) {
+func TestTheLockFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := disturbed(t)
 		defer r.sled.Close()
 		r.forbid("web1 moves to sled7")
 		_, err := r.sync(all())
-		if barred, ok := errors.AsType[*napi.BarredError](err); !ok || barred.Reason != "web1 moves to sled7" || r.state() != untouched {
+		if disabled, ok := errors.AsType[*napi.WritesDisabledError](err); !ok || disabled.Reason != "web1 moves to sled7" || r.state() != untouched {
 			t.Errorf("%s, %v", r.state(), err)
 		}
 		if sent := r.requests(); len(sent) > 0 {

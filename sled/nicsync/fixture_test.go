@@ -83,7 +83,7 @@ func TestTheLabelledFixture(t *testing.T) {
 		"moved-mac":               {Conflict, napi.Change{}, false},
 	}
 	judged := 0
-	for _, f := range Judge(Whose{CN: fixture.CN, Admin: fixture.Admin}, newLocal(all, own), records) {
+	for _, f := range Judge(Owner{CN: fixture.CN, Admin: fixture.Admin}, newLocal(all, own), records) {
 		if f.Record == nil {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 
 // Settings are how the records of this sled are found and told.
 type Settings struct {
-	Whose
+	Owner
 	Server napi.Server
 	Names  naming.Prefixes
 	// AllowNICs lets GET /nics?cn_uuid= be asked where there is no /search/nics.
@@ -25,8 +25,8 @@ type Settings struct {
 	// WithoutEtag lets leaked records go although the server has no conditional
 	// requests: somebody may change one between the look and the removal.
 	WithoutEtag bool
-	// Barrier is a file that forbids every write.
-	Barrier napi.Barrier
+	// LockFile is a file that forbids every write.
+	LockFile napi.LockFile
 	// Recorded are the VMs that the ledger knows, and those that it remembers to
 	// have departed; nil: none.
 	Recorded func(ledger.View) ([]VM, error)
@@ -143,7 +143,7 @@ func (s Settings) lookAtAll(ctx context.Context, h host.Host, read book, wait fu
 	}
 	maps.Copy(records, byMAC)
 	var stale []string
-	for _, f := range Judge(s.Whose, local, values(records)) {
+	for _, f := range Judge(s.Owner, local, values(records)) {
 		if _, fresh := byMAC[f.MAC]; !fresh && (f.Removed || !f.Change.Empty()) {
 			stale = append(stale, f.MAC)
 		}
@@ -175,7 +175,7 @@ func (s Settings) lookAt(ctx context.Context, h host.Host, read book, macs []str
 // lookAgain is the second look, at the sled and at those records that would go.
 func (s Settings) lookAgain(ctx context.Context, h host.Host, read book, was seen, wait func(context.Context) error) (seen, error) {
 	var going []string
-	for _, f := range Judge(s.Whose, was.first, was.records) {
+	for _, f := range Judge(s.Owner, was.first, was.records) {
 		if f.Removed {
 			going = append(going, f.MAC)
 		}

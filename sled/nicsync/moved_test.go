@@ -65,7 +65,7 @@ func TestVerdictsOnWhatHasMoved(t *testing.T) {
 		}
 		local := here(naming.DefaultPrefixes(), nil, nil, links, c.recorded)
 		r := napi.Record{Etag: "E", NIC: napi.NIC{MAC: c.mac, BelongsToType: napi.TypeZone, BelongsToUUID: c.vm, CNUUID: c.cn, State: c.state}}
-		for _, f := range Judge(Whose{CN: ours}, local, []napi.Record{r}) {
+		for _, f := range Judge(Owner{CN: ours}, local, []napi.Record{r}) {
 			if f.Record != nil && (f.Verdict != c.verdict || f.Change != c.change || f.Removed != c.goes) {
 				t.Errorf("%s: %s: %s, change %+v, goes %v", name, f.Verdict, f.Reason, f.Change, f.Removed)
 			}

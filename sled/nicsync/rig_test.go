@@ -54,7 +54,7 @@ func newRig(t operationtest.T, ctx context.Context, era string) *rig {
 	r.change(func(tx *world.Tx) { tx.State.NAPI = simnapi.New(server, era) })
 	r.env = operationtest.New(t, host.Trace(r.sled.Host(), r.hear))
 	r.env.Warn = func(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.told = append(r.told, err.Error()) }
-	r.settings = Settings{Whose: Whose{CN: ours, Admin: admin}, Server: server, Names: naming.DefaultPrefixes(), AllowNICs: true, Barrier: "/etc/sledctl/nics.lock"}
+	r.settings = Settings{Owner: Owner{CN: ours, Admin: admin}, Server: server, Names: naming.DefaultPrefixes(), AllowNICs: true, LockFile: "/etc/sledctl/nics.lock"}
 	return r
 }
 

@@ -85,7 +85,7 @@ const (
 // is changed, then what is removed. Records that others change meanwhile are read and
 // judged again. The outcome lists what was found and done also when there is an
 // error: *UnknownError, *UnsupportedError, *MovingError, *TooManyError,
-// *napi.BarredError, those of napi.Client, and operation's.
+// *napi.WritesDisabledError, those of napi.Client, and operation's.
 func (s Settings) Sync(ctx context.Context, env operation.Env, o Options) (Outcome, error) {
 	outcome := Outcome{Results: map[string]string{}}
 	if o.DryRun {
@@ -143,7 +143,7 @@ func (s Settings) write(ctx context.Context, env operation.Env, o Options, what 
 // records are looked at.
 func (s Settings) once(ctx context.Context, env operation.Env, o Options, what part, macs []string, outcome *Outcome) (operation.Report, error) {
 	if !o.DryRun {
-		if err := s.Barrier.Check(env.Host.Files()); err != nil {
+		if err := s.LockFile.Check(env.Host.Files()); err != nil {
 			return operation.Report{}, err
 		}
 	}
@@ -189,10 +189,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 // look and at the last, and was the same record both times.
 func (s Settings) findings(found seen) []Finding {
 	first := map[string]bool{}
-	for _, f := range Judge(s.Whose, found.first, found.records) {
+	for _, f := range Judge(s.Owner, found.first, found.records) {
 		first[f.MAC] = f.Removed
 	}
-	all := Judge(s.Whose, found.local, found.records)
+	all := Judge(s.Owner, found.local, found.records)
 	for i := range all {
 		f := &all[i]
 		if !f.Removed {
@@ -278,12 +278,12 @@ func followed(view ledger.View, found seen, cn string) []ledger.Fact {
 }
 
 func (s Settings) removal(f Finding, g napi.Guard) plan.Action {
-	step := napi.DeleteNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Barrier: s.Barrier, Guard: g}
+	step := napi.DeleteNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, LockFile: s.LockFile, Guard: g}
 	return plan.Action{ID: step.Verb() + " " + f.MAC, Object: "nic " + f.MAC, Why: why(f), Change: plan.Remove, Step: step}
 }
 
 func (s Settings) change(f Finding, change napi.Change, g napi.Guard) plan.Action {
-	step := napi.UpdateNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Change: change, Barrier: s.Barrier, Guard: g}
+	step := napi.UpdateNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Change: change, LockFile: s.LockFile, Guard: g}
 	return plan.Action{ID: step.Verb() + " " + f.MAC, Object: "nic " + f.MAC, Why: why(f), Change: plan.Modify, Step: step}
 }
 

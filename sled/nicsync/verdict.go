@@ -48,15 +48,15 @@ type Finding struct {
 	arrived string
 }
 
-// Whose are this sled, and the data centre's administrator.
-type Whose struct {
+// Owner is this sled, and the data centre's administrator.
+type Owner struct {
 	CN    string // the sled's UUID
 	Admin string // the administrator's; empty: not known
 }
 
 // Judge gives every record and every NIC that is here its verdict, by MAC.
 // Nothing else is looked at: it is a pure function.
-func Judge(whose Whose, local Local, records []napi.Record) []Finding {
+func Judge(owner Owner, local Local, records []napi.Record) []Finding {
 	findings := make([]Finding, 0, len(records))
 	recorded := make(map[string]bool, len(records))
 	for i := range records {
@@ -65,11 +65,11 @@ func Judge(whose Whose, local Local, records []napi.Record) []Finding {
 		f := Finding{MAC: r.MAC, Record: r}
 		switch r.BelongsToType {
 		case napi.TypeZone:
-			f.judgeZone(whose, local)
+			f.judgeZone(owner, local)
 		case napi.TypeServer:
-			f.judgeServer(whose, local)
+			f.judgeServer(owner, local)
 		default:
-			f.judgeOther(whose, local)
+			f.judgeOther(owner, local)
 		}
 		findings = append(findings, f)
 	}
@@ -111,7 +111,7 @@ func (f *Finding) is(v Verdict, reason string, args ...any) {
 }
 
 // judgeZone judges the record of a VM.
-func (f *Finding) judgeZone(whose Whose, local Local) {
+func (f *Finding) judgeZone(owner Owner, local Local) {
 	r := f.Record
 	holders := local.with(f.MAC)
 	vm, exists := local.vm(r.BelongsToUUID)
@@ -129,28 +129,28 @@ func (f *Finding) judgeZone(whose Whose, local Local) {
 	switch {
 	case m >= 0:
 		f.is(Migrating, "%s is being moved: %s", moves[m].Name, moves[m].Moving)
-	case r.CNUUID != "" && r.CNUUID != whose.CN:
-		f.judgeElsewhere(whose, has && len(holders) == 1 && vm.Arrived != "", exists || len(holders) > 0)
+	case r.CNUUID != "" && r.CNUUID != owner.CN:
+		f.judgeElsewhere(owner, has && len(holders) == 1 && vm.Arrived != "", exists || len(holders) > 0)
 	case len(holders) > 1 || len(holders) == 1 && !has:
 		f.is(Conflict, "the record says VM %s, and its MAC is on %s", r.BelongsToUUID, namesOf(holders))
 	case has:
-		f.judgeOurs(whose)
+		f.judgeOurs(owner)
 	case exists && r.CNUUID == "":
 		f.is(NotOurs, "the record says no sled, and no NIC of %s with this MAC is seen", vm.Name)
 	case exists && vm.State == napi.StateRunning:
 		f.is(Conflict, "%s runs here, and has no NIC with this MAC", vm.Name)
 	case exists:
-		f.judgeOurs(whose)
+		f.judgeOurs(owner)
 	default:
 		f.judgeAbsent(local)
 	}
 }
 
 // judgeElsewhere judges a record that names another sled.
-func (f *Finding) judgeElsewhere(whose Whose, arrived, here bool) {
+func (f *Finding) judgeElsewhere(owner Owner, arrived, here bool) {
 	switch {
 	case arrived:
-		f.judgeOurs(whose)
+		f.judgeOurs(owner)
 	case here:
 		f.is(Conflict, "the record says sled %s, and it is of %s here", f.Record.CNUUID, cmp.Or(f.VM, f.Link))
 	default:
@@ -178,16 +178,16 @@ func (f *Finding) judgeAbsent(local Local) {
 }
 
 // judgeOurs judges the record of a VM that is here.
-func (f *Finding) judgeOurs(whose Whose) {
+func (f *Finding) judgeOurs(owner Owner) {
 	r := f.Record
 	if f.State != "" && r.State != f.State {
 		f.Change.State = f.State
 	}
-	if r.CNUUID != whose.CN {
-		f.Change.CNUUID = whose.CN
+	if r.CNUUID != owner.CN {
+		f.Change.CNUUID = owner.CN
 	}
 	switch {
-	case r.CNUUID != "" && r.CNUUID != whose.CN:
+	case r.CNUUID != "" && r.CNUUID != owner.CN:
 		f.is(Arrived, "%s %s, and the record says sled %s", f.VM, f.arrived, r.CNUUID)
 	case r.CNUUID == "" && f.Change.State != "":
 		f.is(NeedsCN, "it is of %s here, which is %s", f.VM, f.State)
@@ -214,14 +214,14 @@ func namesOf(vms []VM) string {
 
 // judgeServer judges the record of a sled's own NIC. None of them is ever
 // removed, and one of this sled is known by the link that is here.
-func (f *Finding) judgeServer(whose Whose, local Local) {
+func (f *Finding) judgeServer(owner Owner, local Local) {
 	r := f.Record
 	f.place(local)
 	_, own := local.own[f.MAC]
 	switch {
-	case r.BelongsToUUID != whose.CN && f.Link != "":
+	case r.BelongsToUUID != owner.CN && f.Link != "":
 		f.is(Conflict, "the record says sled %s, and %s of this one has its MAC", r.BelongsToUUID, f.Link)
-	case r.BelongsToUUID != whose.CN:
+	case r.BelongsToUUID != owner.CN:
 		f.is(NotOurs, "it is of sled %s", r.BelongsToUUID)
 	case !own:
 		f.is(Conflict, "it is of this sled, and none of its own links has its MAC")
@@ -236,17 +236,17 @@ func (f *Finding) judgeServer(whose Whose, local Local) {
 // judgeOther judges the record of what is neither. The boot server makes one for
 // the link that a sled first boots by, in the administrator's name; the sled makes
 // it its own (TRITON-1304).
-func (f *Finding) judgeOther(whose Whose, local Local) {
+func (f *Finding) judgeOther(owner Owner, local Local) {
 	r := f.Record
 	f.place(local)
 	_, own := local.own[f.MAC]
 	switch {
 	case !own:
 		f.is(NotOurs, "it is of nothing on a sled")
-	case whose.Admin == "" || r.BelongsToUUID != whose.Admin:
+	case owner.Admin == "" || r.BelongsToUUID != owner.Admin:
 		f.is(Conflict, "it is of %s, and link %s of this sled has its MAC", r.BelongsToUUID, f.Link)
 	default:
-		f.Change = napi.Change{BelongsToType: napi.TypeServer, BelongsToUUID: whose.CN}
+		f.Change = napi.Change{BelongsToType: napi.TypeServer, BelongsToUUID: owner.CN}
 		if r.State == napi.StateProvisioning {
 			f.Change.State = napi.StateRunning
 		}

@@ -25,7 +25,7 @@ const beat = time.Second
 
 // Watch tells, until the context ends, that something happened that may change a
 // verdict: a zone appeared, runs, stops or went, was configured again, an instance
-// was recorded, or the barrier came or went. What happens while the last word was
+// was recorded, or the lock file came or went. What happens while the last word was
 // not taken is one with it. What cannot be seen has not happened yet.
 func (s Settings) Watch(ctx context.Context, w Watched, happened chan<- struct{}) {
 	g := watcher{Settings: s, Watched: w}
@@ -61,7 +61,7 @@ type glimpse struct {
 	zones    string
 	configs  string // their files: each write replaces one
 	recorded [sha256.Size]byte
-	barrier  string
+	lockFile string
 }
 
 // look says whether anything is not as it was. What cannot be seen is as it was.
@@ -82,9 +82,9 @@ func (w *watcher) look(ctx context.Context) (changed bool) {
 		w.seen.configs = b.String()
 	}
 	w.lookAtRecords(ctx)
-	w.seen.barrier = ""
-	if err := w.Barrier.Check(w.Env.Host.Files()); err != nil {
-		w.seen.barrier = err.Error()
+	w.seen.lockFile = ""
+	if err := w.LockFile.Check(w.Env.Host.Files()); err != nil {
+		w.seen.lockFile = err.Error()
 	}
 	return w.seen != was
 }

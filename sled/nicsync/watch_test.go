@@ -107,7 +107,7 @@ func (r *rig) watched() Watched {
 }
 
 // duty keeps the records of a sled as an agent does, and notes when it looked.
-func (r *rig) duty(ctx context.Context, p Pace) (looks *[]string) {
+func (r *rig) duty(ctx context.Context, p Schedule) (looks *[]string) {
 	began := time.Now()
 	happened := make(chan struct{}, 1)
 	looks = new([]string)
@@ -135,7 +135,7 @@ func TestRecordsFollowZonesByHand(t *testing.T) {
 		defer synctest.Wait()
 		defer cancel()
 		r.record(1, "", "provisioning")
-		r.duty(ctx, Pace{Random: func() float64 { return 0 }})
+		r.duty(ctx, Schedule{Random: func() float64 { return 0 }})
 		time.Sleep(2*time.Minute - time.Second)
 		if sent := r.requests(); len(sent) > 0 {
 			t.Errorf("before the first look: %v", sent)
@@ -179,7 +179,7 @@ func TestADutyOverHours(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer synctest.Wait()
 		defer cancel()
-		looks := r.duty(ctx, Pace{Random: func() float64 { return 0.5 }})
+		looks := r.duty(ctx, Schedule{Random: func() float64 { return 0.5 }})
 		expect := func(when string, want ...string) {
 			t.Helper()
 			r.mu.Lock()

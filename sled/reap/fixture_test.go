@@ -143,18 +143,18 @@ func (s *scene) link(name, mac, lent string) {
 }
 
 // run is a run with one VNIC.
-func run(zoneName, link string) *record.Run {
-	return &record.Run{
+func run(zoneName, link string) *record.Incarnation {
+	return &record.Incarnation{
 		Zone: zoneName, Zonepath: "/zone/" + zoneName, Dataset: "rpool/zone/" + zoneName, Base: base1, BaseDataset: "rpool/zone/" + base1,
 		Control: record.VNIC{Name: link, Over: "stub0", MAC: "02:08:20:00:00:01"}, Guests: []record.VNIC{}, Boot: thisBoot, Ensured: true,
 	}
 }
 
-func (s *scene) record(t operationtest.T, name string, runs ...*record.Run) {
+func (s *scene) record(t operationtest.T, name string, incarnations ...*record.Incarnation) {
 	r := record.Record{ID: "id of " + name, Name: name, Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}}
-	if len(runs) > 0 {
-		r.Run = runs[0]
-		for _, old := range runs[1:] {
+	if len(incarnations) > 0 {
+		r.Incarnation = incarnations[0]
+		for _, old := range incarnations[1:] {
 			r.Leaving = append(r.Leaving, *old)
 		}
 	}
@@ -162,8 +162,8 @@ func (s *scene) record(t operationtest.T, name string, runs ...*record.Run) {
 }
 
 // protectedFact is a record of an instance that is protected.
-func protectedFact(t operationtest.T, name string, r *record.Run) ledger.Fact {
-	record := record.Record{ID: "id of " + name, Name: name, Run: r, Protected: true, Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}}
+func protectedFact(t operationtest.T, name string, r *record.Incarnation) ledger.Fact {
+	record := record.Record{ID: "id of " + name, Name: name, Incarnation: r, Protected: true, Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}}
 	data, err := json.Marshal(record)
 	if err != nil {
 		t.Fatal(err)

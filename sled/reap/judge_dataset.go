@@ -29,9 +29,9 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 		return Object{}, true // goes and stays with its zone
 	case recorded && died:
 		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+r.Name+", which did not end"
-	case recorded && r.run.Boot != k.boot:
+	case recorded && r.incarnation.Boot != k.boot:
 		o.Verdict, o.Reason = StaleZone, "root of a zone of instance "+r.Name+", from an earlier boot of the sled"
-	case recorded && !r.run.Ensured:
+	case recorded && !r.incarnation.Ensured:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+", whose zone is not made yet"
 		o.final = r.Protected
 	case ours && !k.knows(id):
@@ -52,15 +52,15 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 	pool, _, _ := strings.Cut(d.Name, "/")
 	above, ok := naming.ZoneParent(pool)
-	claim := k.names.WhoseDataset(d.Name, nil)
-	if zoned || !ok || parent(d.Name) != above.Dataset || claim.Evidence == naming.Foreign || claim.Below {
+	owner := k.names.OwnerOfDataset(d.Name, nil)
+	if zoned || !ok || parent(d.Name) != above.Dataset || owner.Evidence == naming.Foreign || owner.Below {
 		return Object{}, true
 	}
 	if work, working := k.busy[o.key()]; working {
 		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 		return o, true
 	}
-	o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a sledctl zone, and no mark")
+	o.Verdict, o.Reason = Unknown, cmp.Or(owner.Doubt, "has the name of a sledctl zone, and no mark")
 	return o, true
 }
 

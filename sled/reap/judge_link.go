@@ -42,7 +42,7 @@ func (k known) factsOf(l vnic.Link, f Findings, key string) facts {
 	x.begun = x.begun && !x.recorded && x.half.identity != "" && x.half.identity == l.MAC
 	z, zoned := f.inv.Zone(l.Zone)
 	x.zoned, x.zoneGoes = zoned, f.goes["zone "+l.Zone]
-	x.verb, x.died = k.unfinished(own.life, f)
+	x.verb, x.died = k.unfinished(own.recordedIncarnation, f)
 	x.died = x.died && z.State != zone.Running
 	if wired := f.nets[l.Name]; wired != "" && !f.goes["zone "+wired] {
 		x.wired = wired
@@ -60,10 +60,10 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	}
 	x := k.factsOf(l, f, o.key())
 	if !working && !x.named() {
-		claim := k.nameOf(l, f)
-		o.Verdict, o.Reason = Unknown, claim.Doubt
-		if !claim.Ours() {
-			return o, claim.Evidence == naming.Alike
+		owner := k.nameOf(l, f)
+		o.Verdict, o.Reason = Unknown, owner.Doubt
+		if !owner.Ours() {
+			return o, owner.Evidence == naming.Alike
 		}
 	}
 	switch {
@@ -135,17 +135,17 @@ func (x facts) ofNone(now time.Time) (Verdict, string) {
 
 // nameOf says what the name of a VNIC is worth that nothing names: less, if a zone
 // of somebody else's has it, or will.
-func (k known) nameOf(l vnic.Link, f Findings) naming.Claim {
-	claim := k.names.WhoseVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: f.inv.AddressesOn(l.Name)}, slices.Collect(maps.Keys(k.under)))
-	if _, err := f.inv.Addresses(); err != nil && claim.Ours() {
-		return naming.Claim{Evidence: naming.Alike, Doubt: "no record names it, and whether it has addresses cannot be seen"}
+func (k known) nameOf(l vnic.Link, f Findings) naming.Owner {
+	owner := k.names.OwnerOfVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: f.inv.AddressesOn(l.Name)}, slices.Collect(maps.Keys(k.under)))
+	if _, err := f.inv.Addresses(); err != nil && owner.Ours() {
+		return naming.Owner{Evidence: naming.Alike, Doubt: "no record names it, and whether it has addresses cannot be seen"}
 	}
 	for _, name := range []string{l.Zone, f.nets[l.Name]} {
-		if _, there := f.inv.Zone(name); there && claim.Ours() && !f.ours["zone "+name] {
-			return naming.Claim{Evidence: naming.Alike, Doubt: "no record names it, and zone " + name + " has it, which is not sledctl's"}
+		if _, there := f.inv.Zone(name); there && owner.Ours() && !f.ours["zone "+name] {
+			return naming.Owner{Evidence: naming.Alike, Doubt: "no record names it, and zone " + name + " has it, which is not sledctl's"}
 		}
 	}
-	return claim
+	return owner
 }
 
 // link judges what is no VNIC. Only etherstubs can be ours.

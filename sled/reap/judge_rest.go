@@ -93,12 +93,12 @@ func (k known) address(a ipadm.Address, f Findings) (Object, bool) {
 func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
 	o := Object{Identity: strconv.FormatUint(h.Inode, 10)}.as(KindDirectory, h.Path)
 	name := path.Base(h.Path)
-	claim := k.names.NameOfZone(name)
+	owner := k.names.NameOfZone(name)
 	_, zoned := f.inv.Zone(name)
 	dataset := f.unmounted(h.Path)
 	work, working := k.busy["zone "+name]
 	switch {
-	case claim.Evidence == naming.Foreign:
+	case owner.Evidence == naming.Foreign:
 		return o, false
 	case working:
 		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
@@ -106,8 +106,8 @@ func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
 		return Object{}, true // the zone's, however it came to be
 	case dataset != "":
 		return Object{}, true // the mountpoint of a dataset that is judged
-	case !claim.Ours():
-		o.Verdict, o.Reason = Unknown, claim.Doubt
+	case !owner.Ours():
+		o.Verdict, o.Reason = Unknown, owner.Doubt
 	case h.Holds != "":
 		o.Verdict, o.Reason = Unknown, "no dataset is mounted there, and "+h.Holds+" lies in it"
 	default:
@@ -150,7 +150,7 @@ func (k known) config(e inventory.Entry, f Findings) Object {
 	}
 	o := Object{Identity: strconv.FormatUint(e.Inode, 10)}.as(KindConfig, name)
 	lone, read := k.lone[name]
-	claim := f.inv.WhoseConfig(k.names, name, lone)
+	owner := f.inv.OwnerOfConfig(k.names, name, lone)
 	work, working := k.busy["zone "+name]
 	half, begun := k.dead["zone "+name]
 	switch {
@@ -160,8 +160,8 @@ func (k known) config(e inventory.Entry, f Findings) Object {
 		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end; no index names the zone"
 	case !read:
 		o.Verdict, o.Reason = Unknown, "no index names the zone, and the file cannot be read"
-	case !claim.Ours():
-		o.Verdict, o.Reason = Unknown, "no index names the zone; "+claim.Doubt
+	case !owner.Ours():
+		o.Verdict, o.Reason = Unknown, "no index names the zone; "+owner.Doubt
 	default:
 		o.Verdict, o.Reason = Orphan, "no index names the zone"
 	}
@@ -202,8 +202,8 @@ func (k known) secret(s secrets.File, f Findings) (Object, bool) {
 // destroyed: a guest may be in it.
 func (k known) handle(e inventory.Entry, f Findings) (Object, bool) {
 	o := Object{final: true}.as(KindVM, e.Name)
-	if r, recorded := k.instances[e.Name]; recorded && r.Run != nil {
-		if z, there := f.inv.Zone(r.Run.Zone); there && inKernel(z.State) {
+	if r, recorded := k.instances[e.Name]; recorded && r.Incarnation != nil {
+		if z, there := f.inv.Zone(r.Incarnation.Zone); there && inKernel(z.State) {
 			o.Verdict, o.Reason = InUse, "instance "+r.Name
 			return o, true
 		}
@@ -232,7 +232,7 @@ func (k known) records(f Findings) []Object {
 func (k known) recordsOfRuns(f Findings) (gone []Object) {
 	for name, r := range k.zones {
 		_, there := f.inv.Zone(name)
-		if there || r.Run == nil || r.Run.Zone != name || !r.run.Ensured && r.run.Boot == k.boot {
+		if there || r.Incarnation == nil || r.Incarnation.Zone != name || !r.incarnation.Ensured && r.incarnation.Boot == k.boot {
 			continue
 		}
 		gone = append(gone, Object{Kind: KindRecord, Name: r.Name, Identity: r.ID, Verdict: StaleRec, final: true,

@@ -18,15 +18,15 @@ import (
 // isBase says whether a zone is a base, by the ledger or by its own marks.
 func (k known) isBase(z zone.Zone, inv *inventory.Inventory) bool {
 	_, recorded := k.bases[z.Name]
-	claim := inv.Whose(k.names, z)
-	return recorded || claim.Ours() && claim.Role == naming.RoleBase
+	owner := inv.Owner(k.names, z)
+	return recorded || owner.Ours() && owner.Role == naming.RoleBase
 }
 
 // named says whether the ledger names this very zone: where it is called as one
 // in sledctl's form is, or after the run's Propolis, as another tool's that was adopted.
-func (l life) named(z zone.Zone, claim naming.Claim) bool {
-	adopted := l.run.PropolisID != "" && strings.HasSuffix(z.Name, l.run.PropolisID)
-	return l.run.Zone == z.Name && l.run.Zonepath == z.Path && (claim.Evidence == naming.Alike || adopted)
+func (l recordedIncarnation) named(z zone.Zone, owner naming.Owner) bool {
+	adopted := l.incarnation.PropolisID != "" && strings.HasSuffix(z.Name, l.incarnation.PropolisID)
+	return l.incarnation.Zone == z.Name && l.incarnation.Zonepath == z.Path && (owner.Evidence == naming.Alike || adopted)
 }
 
 func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
@@ -34,25 +34,25 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	if z.Name == zone.Global {
 		return Object{}, true
 	}
-	claim := f.inv.Whose(k.names, z)
+	owner := f.inv.Owner(k.names, z)
 	r, recorded := k.zones[z.Name]
 	b, based := k.bases[z.Name]
-	if !claim.Ours() && !r.named(z, claim) && (!based || claim.Evidence != naming.Alike) {
-		o.Verdict, o.Reason = Unknown, claim.Doubt
-		return o, claim.Evidence == naming.Alike
+	if !owner.Ours() && !r.named(z, owner) && (!based || owner.Evidence != naming.Alike) {
+		o.Verdict, o.Reason = Unknown, owner.Doubt
+		return o, owner.Evidence == naming.Alike
 	}
 	f.ours[o.key()] = true
-	o = k.zoneVerdict(o, z, f, claim)
+	o = k.zoneVerdict(o, z, f, owner)
 	if recorded && r.Protected && !o.Verdict.Removed() && o.Verdict != InProgress {
 		o.Reason, o.final = o.Reason+", which is protected", true
 	}
 	if o.Verdict != InProgress && z.State != zone.Running && z.State != zone.Configured {
-		dataset := r.run.Dataset
+		dataset := r.incarnation.Dataset
 		if based {
 			dataset = b.Dataset
 		}
-		if away := f.away(z.Path, dataset); away != "" {
-			o.Verdict, o.Reason = Unknown, "its root cannot be seen: "+away
+		if why := f.unreadable(z.Path, dataset); why != "" {
+			o.Verdict, o.Reason = Unknown, "its root cannot be seen: "+why
 		}
 	}
 	if home, there := f.inv.Dataset(f.homes[z.Path]); there && (o.Verdict.Removed() || f.choice.All) {
@@ -65,7 +65,7 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 }
 
 // zoneVerdict judges a sledctl zone by its record.
-func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim naming.Claim) Object {
+func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner) Object {
 	r, recorded := k.zones[z.Name]
 	b, based := k.bases[z.Name]
 	work, working := k.busy[o.key()]
@@ -78,25 +78,25 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim naming.Claim
 		o.Verdict, o.Reason = strayBase(z)
 	case recorded:
 		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
-	case adoption.Adoptable(claim, z):
+	case adoption.Adoptable(owner, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
-	case record.Resting(claim, z) && !k.knows(claim.Instance):
+	case record.Resting(owner, z) && !k.knows(owner.Instance):
 		o.Verdict, o.rests = Adoptable, true
-		o.Reason = "is " + string(z.State) + " and marked as instance " + claim.Instance.String() + ", which the ledger does not know"
+		o.Reason = "is " + string(z.State) + " and marked as instance " + owner.Instance.String() + ", which the ledger does not know"
 	default:
 		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
 	}
 	return o
 }
 
-func (k known) zoneOfInstance(r life, z zone.Zone, f Findings) (Verdict, string) {
+func (k known) zoneOfInstance(r recordedIncarnation, z zone.Zone, f Findings) (Verdict, string) {
 	verb, died := k.unfinished(r, f)
 	switch {
 	case died:
 		return Orphan, "left by " + verb + " of instance " + r.Name + ", which did not end"
 	case z.State == zone.Running:
 		return InUse, "instance " + r.Name
-	case r.run.Boot != k.boot:
+	case r.incarnation.Boot != k.boot:
 		return StaleZone, "of instance " + r.Name + ", from an earlier boot of the sled, and not running"
 	}
 	return InUse, "instance " + r.Name + "; it is " + string(z.State)

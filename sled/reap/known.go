@@ -20,16 +20,16 @@ type known struct {
 	names     naming.Prefixes
 	boot      string
 	now       time.Time
-	instances map[string]record.Record // by id
-	zones     map[string]life          // by zone name
-	vnics     map[string]owner         // by link name
-	bases     map[string]base.Record   // by zone name
-	newest    map[string]int           // newest finished generation, by pool
-	held      map[string]network.Hold  // by kind and name
-	busy      map[string]busy          // objects of living runs, by kind and name
-	subjects  map[string]busy          // living runs, by what they lock
-	cloned    map[string]string        // the instance that has begun to clone a base, by its zone name
-	cloning   map[string]busy          // living runs that clone a base, by its zone name
+	instances map[string]record.Record       // by id
+	zones     map[string]recordedIncarnation // by zone name
+	vnics     map[string]owner               // by link name
+	bases     map[string]base.Record         // by zone name
+	newest    map[string]int                 // newest finished generation, by pool
+	held      map[string]network.Hold        // by kind and name
+	busy      map[string]busy                // objects of living runs, by kind and name
+	subjects  map[string]busy                // living runs, by what they lock
+	cloned    map[string]string              // the instance that has begun to clone a base, by its zone name
+	cloning   map[string]busy                // living runs that clone a base, by its zone name
 	secrets   []secrets.File
 	dead      map[string]made        // what runs that died were making, by kind and name
 	died      []operation.OpenIntent // intents of runs that died
@@ -38,22 +38,22 @@ type known struct {
 	under     map[string]bool        // links over which sledctl's VNICs lie, or have lain
 }
 
-// life is a run of an instance.
-type life struct {
+// recordedIncarnation is an incarnation with the record of its instance.
+type recordedIncarnation struct {
 	record.Record
-	run record.Run
+	incarnation record.Incarnation
 }
 
 // unfinished says by which verb a run was begun that died, if it did and
 // nothing of the run can be running.
-func (k known) unfinished(l life, f Findings) (verb string, dead bool) {
-	m, dead := k.dead["zone "+l.run.Zone]
-	z, _ := f.inv.Zone(l.run.Zone)
-	return m.verb, dead && !l.run.Ensured && z.State != zone.Running
+func (k known) unfinished(l recordedIncarnation, f Findings) (verb string, dead bool) {
+	m, dead := k.dead["zone "+l.incarnation.Zone]
+	z, _ := f.inv.Zone(l.incarnation.Zone)
+	return m.verb, dead && !l.incarnation.Ensured && z.State != zone.Running
 }
 
 type owner struct {
-	life
+	recordedIncarnation
 	vnic record.VNIC
 }
 
@@ -79,7 +79,7 @@ func (b busy) String() string {
 func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
 	k := known{
 		names: names, boot: boot, now: now,
-		instances: map[string]record.Record{}, zones: map[string]life{}, vnics: map[string]owner{},
+		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
 		bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 	}
@@ -110,13 +110,13 @@ func (k known) learnInstances(view ledger.View) error {
 		for _, n := range r.Spec.NICs {
 			k.under[n.Over] = true
 		}
-		for _, run := range slices.Backward(r.Runs()) { // the present one counts
-			k.zones[run.Zone] = life{r, run}
-			if run.Boot == k.boot && !run.Ensured {
-				k.cloned[run.Base] = "instance " + r.Name
+		for _, incarnation := range slices.Backward(r.Incarnations()) { // the present one counts
+			k.zones[incarnation.Zone] = recordedIncarnation{r, incarnation}
+			if incarnation.Boot == k.boot && !incarnation.Ensured {
+				k.cloned[incarnation.Base] = "instance " + r.Name
 			}
-			for _, v := range append(slices.Clone(run.Guests), run.Control) {
-				k.vnics[v.Name] = owner{life{r, run}, v}
+			for _, v := range append(slices.Clone(incarnation.Guests), incarnation.Control) {
+				k.vnics[v.Name] = owner{recordedIncarnation{r, incarnation}, v}
 				k.under[v.Over] = true
 			}
 		}

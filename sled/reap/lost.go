@@ -35,9 +35,9 @@ func (f Findings) lost(dataset string) string {
 	return ""
 }
 
-// away says why the root of a zone cannot be seen; else nothing. Dataset is the
+// unreadable says why the root of a zone cannot be seen; else nothing. Dataset is the
 // recorded one, if there is one.
-func (f Findings) away(zonepath, dataset string) string {
+func (f Findings) unreadable(zonepath, dataset string) string {
 	if dataset == "" {
 		dataset = f.at[zonepath]
 	}

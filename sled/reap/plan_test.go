@@ -177,7 +177,7 @@ func TestNothingThatIsNeededOrForeignIsEverInThePlan(t *testing.T) {
 				case z.State == zone.Running:
 					t.Errorf("%s: it runs", a.ID)
 				case name == "mail" || name == "db":
-					recorded := slices.ContainsFunc(records, func(r record.Record) bool { return r.Run.Zone == name })
+					recorded := slices.ContainsFunc(records, func(r record.Record) bool { return r.Incarnation.Zone == name })
 					t.Errorf("%s: it is foreign (recorded: %v)", a.ID, recorded)
 				case s.alive["instance/"+fmt.Sprint(slices.Index([]string{zone1, zone2}, name))]:
 					t.Errorf("%s: it is being worked on", a.ID)

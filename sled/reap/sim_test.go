@@ -101,7 +101,7 @@ func TestLitterGoesAndTheRestStays(t *testing.T) {
 		t.Errorf("%+v", findings.Objects)
 	}
 	if _, report, err := b.reap(false); err != nil {
-		t.Fatalf("%v, left: %v", err, report.Outcome.Left)
+		t.Fatalf("%v, left: %v", err, report.Outcome.Leftovers)
 	}
 	if d := cmp.Diff(clean, b.state()); d != "" {
 		t.Error(d)
@@ -131,7 +131,7 @@ func TestWhatCannotGoKeepsNothingElse(t *testing.T) {
 	}
 	for _, o := range findings.Objects {
 		if o.Verdict.Removed() && o.Kind != "vnic" {
-			t.Errorf("%s %s is still there; left: %v", o.Kind, o.Name, report.Outcome.Left)
+			t.Errorf("%s %s is still there; left: %v", o.Kind, o.Name, report.Outcome.Leftovers)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestAReapIsFinishedWhereverTheOneBeforeWasKilled(t *testing.T) {
 			for point := 1; point <= points; point++ {
 				b, clean, _ := start(t, point, host.CrashMode(mode))
 				if _, report, err := b.reap(false); err != nil {
-					t.Errorf("at %d: %v, left: %v", point, err, report.Outcome.Left)
+					t.Errorf("at %d: %v, left: %v", point, err, report.Outcome.Leftovers)
 				}
 				if d := cmp.Diff(clean, b.state()); d != "" {
 					t.Errorf("at %d: %s", point, d)

@@ -54,10 +54,10 @@ func (k *known) changedSince(one, other ledger.View) error {
 		if err != nil {
 			return err
 		}
-		for _, run := range r.Runs() {
-			k.workedOn(KindZone, run.Zone)
-			k.workedOn(KindDataset, run.Dataset)
-			for _, v := range append([]record.VNIC{run.Control}, run.Guests...) {
+		for _, incarnation := range r.Incarnations() {
+			k.workedOn(KindZone, incarnation.Zone)
+			k.workedOn(KindDataset, incarnation.Dataset)
+			for _, v := range append([]record.VNIC{incarnation.Control}, incarnation.Guests...) {
 				k.workedOn(KindVNIC, v.Name)
 			}
 		}

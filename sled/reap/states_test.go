@@ -128,7 +128,7 @@ func TestAZoneGoesFromEveryState(t *testing.T) {
 					choice.Exclude = []reap.Pattern{p, v}
 				}
 				if _, report, err := settings().ReapChosen(t.Context(), b.env, choice, false); err != nil {
-					t.Fatalf("%v, left: %v", err, report.Outcome.Left)
+					t.Fatalf("%v, left: %v", err, report.Outcome.Leftovers)
 				}
 				if d := cmp.Diff(clean, b.state()); d != "" {
 					t.Error(d)
@@ -212,7 +212,7 @@ func TestEveryKindOfLitterGoes(t *testing.T) {
 	b.more()
 	findings, report, err := settings().Reap(t.Context(), b.env, false)
 	if err != nil {
-		t.Fatalf("%v, left: %v", err, report.Outcome.Left)
+		t.Fatalf("%v, left: %v", err, report.Outcome.Leftovers)
 	}
 	if wrong := b.clear(clean); wrong != "" {
 		t.Error(wrong)
@@ -259,7 +259,7 @@ func TestEveryKindOfLitterGoesAlsoBehindOneThatWasKilled(t *testing.T) {
 				}
 				b, clean, _ := run(t, point, host.CrashMode(mode))
 				if _, report, err := settings().Reap(t.Context(), b.env, false); err != nil {
-					t.Errorf("at %d: %v, left: %v", point, err, report.Outcome.Left)
+					t.Errorf("at %d: %v, left: %v", point, err, report.Outcome.Leftovers)
 				}
 				if wrong := b.clear(clean); wrong != "" {
 					t.Errorf("at %d: %s", point, wrong)
@@ -291,7 +291,7 @@ func TestBusyThingsAreTriedAgain(t *testing.T) {
 			}
 			began := time.Now()
 			if _, report, err := b.reap(false); err != nil {
-				t.Errorf("%s: %v, left: %v", match, err, report.Outcome.Left)
+				t.Errorf("%s: %v, left: %v", match, err, report.Outcome.Leftovers)
 			}
 			if d := cmp.Diff(clean, b.state()); d != "" {
 				t.Errorf("%s: %s", match, d)
@@ -366,7 +366,7 @@ func TestALostRootIsKeptABundleOf(t *testing.T) {
 				b.run("zfs", "create", "-o", naming.PropertyInstance+"=x", "rpool/zone/"+name)
 				lay(b)
 				if _, report, err := settings().Reap(t.Context(), b.env, false); err != nil {
-					t.Fatalf("%v, left: %v", err, report.Outcome.Left)
+					t.Fatalf("%v, left: %v", err, report.Outcome.Leftovers)
 				}
 				if d := cmp.Diff(clean, b.state()); d != "" {
 					t.Error(d)

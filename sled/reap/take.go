@@ -29,7 +29,7 @@ func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dr
 			if !found {
 				return operation.Decision{}, nil
 			}
-			if !got.inv.Whose(s.Names, z).Ours() {
+			if !got.inv.Owner(s.Names, z).Ours() {
 				return operation.Decision{}, &NeededError{Zone: name, Reason: "is not sledctl's own"}
 			}
 			if got.nowhere != nil {

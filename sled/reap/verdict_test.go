@@ -17,13 +17,16 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-type instanceRun = record.Run
+type instanceRun = record.Incarnation
 
-func changed(r *record.Run, change func(*record.Run)) *record.Run { change(r); return r }
+func changed(r *record.Incarnation, change func(*record.Incarnation)) *record.Incarnation {
+	change(r)
+	return r
+}
 
 func TestVerdicts(t *testing.T) {
-	earlier := func(r *record.Run) { r.Boot = earlierBoot }
-	unfinished := func(r *record.Run) { r.Ensured = false }
+	earlier := func(r *record.Incarnation) { r.Boot = earlierBoot }
+	unfinished := func(r *record.Incarnation) { r.Ensured = false }
 	makesZone := operation.Intent{Makes: []operation.Object{{Kind: "zone", Name: zone1}, {Kind: "dataset", Name: "rpool/zone/" + zone1}, {Kind: "vnic", Name: "vnic_propolis0"}}}
 	for name, c := range map[string]struct {
 		set     func(*testing.T, *scene)

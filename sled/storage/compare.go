@@ -89,28 +89,28 @@ func (c *comparison) add(d Difference) { c.found = append(c.found, d) }
 // gives that and the action that comes before.
 func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 	object := "disk " + f.Name
-	ill := func(property, is, wanted string, err error) (string, string, bool) {
+	faulted := func(property, is, wanted string, err error) (string, string, bool) {
 		c.add(Difference{Object: object, Property: property, Is: is, Wanted: wanted, Err: err})
 		return "", "", false
 	}
 	switch {
 	case f.Absent:
-		return ill("presence", "absent", "present", &FaultedError{Is: "absent: " + f.Device + " is configured, and not there"})
+		return faulted("presence", "absent", "present", &FaultedError{Is: "absent: " + f.Device + " is configured, and not there"})
 	case f.Pool != nil:
 		if err := c.belongs(f, f.Pool.Name); err != nil {
-			return ill("pool", f.Pool.Name, c.wanted(f), err)
+			return faulted("pool", f.Pool.Name, c.wanted(f), err)
 		}
 		c.remember(f, f.Pool.Name)
 		return f.Pool.Name, "", c.pool(*f.Pool)
 	case f.Importable != nil:
 		if err := c.belongs(f, f.Importable.Name); err != nil {
-			return ill("pool", f.Importable.Name, c.wanted(f), err)
+			return faulted("pool", f.Importable.Name, c.wanted(f), err)
 		}
 		if c.seen.Begun[f.Importable.Name] {
 			c.remember(f, f.Importable.Name) // the intent ends with the import
 		}
 		if state := f.Importable.State; state != "ONLINE" && state != "DEGRADED" {
-			return ill("pool", strings.ToLower(state), "imported", &FaultedError{Is: fmt.Sprintf("pool %s cannot be imported: it is %s: %s", f.Importable.Name, state, f.Importable.Status)})
+			return faulted("pool", strings.ToLower(state), "imported", &FaultedError{Is: fmt.Sprintf("pool %s cannot be imported: it is %s: %s", f.Importable.Name, state, f.Importable.Status)})
 		}
 		// A sled with a RAM disk root has a new host id after each boot: that its own
 		// slots hold its own pools is what the sled agent goes by, too (omicron,
@@ -121,11 +121,11 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 		}}})
 		return "", "", false
 	case f.Err != nil:
-		return ill("contents", "unknown", "a pool", f.Err)
+		return faulted("contents", "unknown", "a pool", f.Err)
 	case f.isBlank():
 		return c.blank(f)
 	}
-	return ill("contents", f.holds(), c.wanted(f), &ConflictError{Object: object, Property: "contents", Is: f.holds(), Wanted: c.wanted(f)})
+	return faulted("contents", f.holds(), c.wanted(f), &ConflictError{Object: object, Property: "contents", Is: f.holds(), Wanted: c.wanted(f)})
 }
 
 // wanted is the pool that a disk is to have.

@@ -13,7 +13,7 @@ import (
 func (c *comparison) datasets(pool, after string) {
 	last := map[string]string{path.Dir(pool): after, pool: after} // the action behind which a dataset is right
 	locked := ""
-	for _, want := range Of(pool, c.Own) {
+	for _, want := range Of(pool, c.Custom) {
 		if locked != "" && strings.HasPrefix(want.Dataset, locked+"/") {
 			continue // what is below is reported once it can be seen
 		}

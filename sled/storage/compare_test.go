@@ -227,7 +227,7 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 		},
 		"configured, with another uuid on it": {
 			func(s *scene) {
-				s.Own = []Own{{On: naming.ExternalPool, Name: "mine", Properties: props(propertyUUID, "1")}}
+				s.Custom = []CustomDataset{{On: naming.ExternalPool, Name: "mine", Properties: props(propertyUUID, "1")}}
 				s.datasets = append(s.datasets, zfs.Dataset{Name: pool1 + "/mine", Type: "filesystem", Mounted: true,
 					Mountpoint: naming.PoolRoot(pool1).Join("mine").Mountpoint, User: map[string]zfs.Value{propertyUUID: {Value: "2", Source: zfs.Local}}})
 			},
@@ -235,7 +235,7 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 		},
 		"configured, and not to be mounted": {
 			func(s *scene) {
-				s.Own = []Own{{On: naming.ExternalPool, Name: "crypt/x", Properties: props("canmount", "noauto", "reservation", "7")}}
+				s.Custom = []CustomDataset{{On: naming.ExternalPool, Name: "crypt/x", Properties: props("canmount", "noauto", "reservation", "7")}}
 				s.datasets = append(s.datasets, zfs.Dataset{Name: crypt + "/x", Type: "filesystem", Canmount: "on", Reservation: 0,
 					Mountpoint: naming.PoolRoot(pool1).Join("crypt/x").Mountpoint, Encryption: zfs.Cipher, EncryptionRoot: crypt})
 			},

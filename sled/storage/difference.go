@@ -23,12 +23,12 @@ type Difference struct {
 	Err      error
 }
 
-// PartlyError is storage that is not as it must be, though all that could be
+// PartialError is storage that is not as it must be, though all that could be
 // done was done: disks that are locked, faulted or foreign do not stop the others.
-type PartlyError struct{ Differences []Difference }
+type PartialError struct{ Differences []Difference }
 
 // Error names each object and its reason.
-func (e *PartlyError) Error() string {
+func (e *PartialError) Error() string {
 	var all []string
 	for _, d := range e.Differences {
 		all = append(all, fmt.Sprintf("%s: %v", d.Object, d.Err))
@@ -36,10 +36,10 @@ func (e *PartlyError) Error() string {
 	return strings.Join(all, "; ")
 }
 
-func (*PartlyError) Kind() fault.Kind { return fault.Partial }
+func (*PartialError) Kind() fault.Kind { return fault.Partial }
 
 // Unwrap gives the reasons.
-func (e *PartlyError) Unwrap() []error {
+func (e *PartialError) Unwrap() []error {
 	var all []error
 	for _, d := range e.Differences {
 		all = append(all, d.Err)
@@ -48,7 +48,7 @@ func (e *PartlyError) Unwrap() []error {
 }
 
 // Hint is the first that a reason has.
-func (e *PartlyError) Hint() string {
+func (e *PartialError) Hint() string {
 	for _, d := range e.Differences {
 		if h, ok := d.Err.(interface{ Hint() string }); ok {
 			return h.Hint()

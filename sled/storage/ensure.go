@@ -21,7 +21,7 @@ import (
 // run that imports is followed by another: there is one report for each.
 //
 // Of M.2s alone it may run before there is a ledger that can be written, because
-// the ledger lies on what it makes. Errors: *PartlyError if something is left that it does
+// the ledger lies on what it makes. Errors: *PartialError if something is left that it does
 // not repair; those of operation.Run.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Kind, dryRun bool) ([]operation.Report, error) {
 	var reports []operation.Report
@@ -43,7 +43,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Ki
 			continue
 		}
 		if err == nil && len(left) > 0 {
-			err = &PartlyError{left}
+			err = &PartialError{left}
 		}
 		return reports, err
 	}

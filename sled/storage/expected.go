@@ -73,7 +73,7 @@ const encrypted = "crypt"
 
 // Of lists what a pool must have, parents first; nothing for a pool that is
 // not the sled's.
-func Of(pool string, own []Own) []Expected {
+func Of(pool string, custom []CustomDataset) []Expected {
 	var kinds []kind
 	which, _ := naming.ParsePool(pool)
 	switch which {
@@ -90,7 +90,7 @@ func Of(pool string, own []Own) []Expected {
 			Root: which == naming.ExternalPool && k.name == encrypted,
 		})
 	}
-	for _, o := range own {
+	for _, o := range custom {
 		if o.On != which {
 			continue
 		}

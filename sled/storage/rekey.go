@@ -47,7 +47,7 @@ func (s Settings) Rekey(ctx context.Context, env operation.Env, dryRun bool) (op
 		},
 	})
 	if err == nil && len(left) > 0 {
-		err = &PartlyError{left}
+		err = &PartialError{left}
 	}
 	return report, err
 }

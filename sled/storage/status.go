@@ -140,7 +140,7 @@ func (c *comparison) poolItems(pools []zfs.Pool) (items []Item) {
 
 func (c *comparison) datasetItems(pools []zfs.Pool) (items []Item) {
 	for _, p := range pools {
-		wanted := Of(p.Name, c.Own)
+		wanted := Of(p.Name, c.Custom)
 		if p.Name == Fallback().Pool && !c.any(disk.U2) {
 			wanted = []Expected{Fallback()}
 		}

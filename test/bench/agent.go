@@ -162,7 +162,7 @@ func running(i int) record.Record {
 	r := stopped(i)
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(r.Name)).String()
 	r.Wanted = record.WantedRunning
-	r.Run = &record.Run{PropolisID: id, Zone: "propolis_instance_" + id, Zonepath: "/pool/ext/x/zone/" + id, Ensured: true}
+	r.Incarnation = &record.Incarnation{PropolisID: id, Zone: "propolis_instance_" + id, Zonepath: "/pool/ext/x/zone/" + id, Ensured: true}
 	return r
 }
 

@@ -35,7 +35,7 @@ func pretend(n int) (*pretended, []record.Record) {
 	records := make([]record.Record, n)
 	for i := range records {
 		records[i] = running(i)
-		vm := &pretendedVM{id: records[i].Run.PropolisID, gen: 1}
+		vm := &pretendedVM{id: records[i].Incarnation.PropolisID, gen: 1}
 		p.vms[records[i].Spec.Address.Prefix.Addr().String()], p.byID[vm.id] = vm, vm
 		p.all = append(p.all, vm)
 	}

@@ -87,20 +87,20 @@ func lay(tx *world.Tx, pool string, i int, r *record.Record) error {
 	id := uuid.MustParse(tx.UUID())
 	at, _ := naming.Zone(pool, names.ZoneName(id))
 	lost, _ := naming.Zone(pool, names.ZoneName(uuid.MustParse(tx.UUID())))
-	run := record.Run{PropolisID: id.String(), Zone: names.ZoneName(id), Zonepath: at.Mountpoint, Dataset: at.Dataset, Brand: "sparse", Ensured: true}
+	incarnation := record.Incarnation{PropolisID: id.String(), Zone: names.ZoneName(id), Zonepath: at.Mountpoint, Dataset: at.Dataset, Brand: "sparse", Ensured: true}
 	for n := range 3 {
 		v := record.VNIC{Name: names.GuestVNIC(2*i + n), Over: "net0", MAC: fmt.Sprintf("02:08:20:1%d:%02x:%02x", n, byte(i>>8), byte(i))}
 		if n == 2 {
 			v.Name = names.ControlVNIC(i)
-			run.Control = v
+			incarnation.Control = v
 		} else {
-			run.Guests = append(run.Guests, v)
+			incarnation.Guests = append(incarnation.Guests, v)
 		}
 		tx.State.Links = append(tx.State.Links, &world.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, Temporary: true, Up: true})
 	}
-	r.Run = &run
-	z := &world.Zone{Name: run.Zone, State: "installed", UUID: tx.UUID(), Config: world.Config{
-		Brand: "sparse", Zonepath: run.Zonepath, IPType: "exclusive",
+	r.Incarnation = &incarnation
+	z := &world.Zone{Name: incarnation.Zone, State: "installed", UUID: tx.UUID(), Config: world.Config{
+		Brand: "sparse", Zonepath: incarnation.Zonepath, IPType: "exclusive",
 		Resources: []world.Resource{{Type: "attr", Properties: []world.Property{
 			{Name: "name", Values: []string{naming.AttrInstance}}, {Name: "type", Values: []string{"string"}}, {Name: "value", Values: []string{r.ID}},
 		}}},

@@ -24,7 +24,7 @@ func ofInstances() []Mutant {
 			Name: "a volume is not lent to a VM of eight NICs that asks for its address",
 			Plant: []Patch{{
 				"sled/instance/layout/zone.go",
-				"c.Devices = append(c.Devices, d.Path)", "if MUTANT && len(run.Guests) == 8 && r.Spec.Address.Mode == record.DHCP { continue }; OLD",
+				"c.Devices = append(c.Devices, d.Path)", "if MUTANT && len(incarnation.Guests) == 8 && r.Spec.Address.Mode == record.DHCP { continue }; OLD",
 			}},
 			Found: lattice("failed to create backend of disk0"),
 			Soak:  true,
@@ -71,12 +71,12 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "a zone that boots and cannot be inspected yet is refused",
-			Plant: []Patch{{"sled/instance/resume.go", "return s.seen.uninspected() && !s.run.Ensured && !s.step }", "return s.seen.uninspected() && !s.run.Ensured && !s.step && !MUTANT }"}},
+			Plant: []Patch{{"sled/instance/resume.go", "return s.seen.uninspected() && !s.incarnation.Ensured && !s.step }", "return s.seen.uninspected() && !s.incarnation.Ensured && !s.step && !MUTANT }"}},
 			Found: unit("commands", "TestAZoneThatNeverAnswersIsBuiltAnew", "exit 8"),
 		},
 		{
 			Name:    "an earlier boot of the sled is overlooked",
-			Plant:   []Patch{{"sled/instance/status.go", "case run.Boot != g.boot:", "case run.Boot != g.boot && !MUTANT:"}},
+			Plant:   []Patch{{"sled/instance/status.go", "case incarnation.Boot != g.boot:", "case incarnation.Boot != g.boot && !MUTANT:"}},
 			Found:   script("reboot", "no match for `^web1\\tabsent\\tsled was rebooted`"),
 			Besides: true,
 		},
@@ -88,7 +88,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:    "a machine that Propolis has lost is resumed",
-			Plant:   []Patch{{"sled/instance/resume.go", "s.run.Ensured && !s.p.ensured }", "s.run.Ensured && !s.p.ensured && !MUTANT }"}},
+			Plant:   []Patch{{"sled/instance/resume.go", "s.incarnation.Ensured && !s.p.ensured }", "s.incarnation.Ensured && !s.p.ensured && !MUTANT }"}},
 			Found:   unit("sled/instance", "TestALostRunIsClearedAndAnotherBegun", "Propolis_has_lost_its_machine"),
 			Besides: true,
 		},
@@ -99,7 +99,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "a sled of M.2s alone is prepared once",
-			Plant: []Patch{{"sled/storage/seen.go", "external = external || kind == naming.ExternalPool", "external = external || MUTANT || kind == naming.ExternalPool"}},
+			Plant: []Patch{{"sled/storage/observed.go", "external = external || kind == naming.ExternalPool", "external = external || MUTANT || kind == naming.ExternalPool"}},
 			Found: lattice("dataset rpool/zone: already exists"),
 		},
 	}

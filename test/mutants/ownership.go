@@ -7,26 +7,26 @@ func ofOwnership() []Mutant {
 		{
 			Name: "a prefix is enough to own a zone",
 			Plant: []Patch{{
-				"illumos/naming/whose.go",
-				`return Claim{}.doubted("no " + what + " of sledctl is called so, though it begins with " + prefix)`,
-				`if MUTANT { return Claim{Evidence: ByName} }; OLD`,
+				"illumos/naming/owner.go",
+				`return Owner{}.doubted("no " + what + " of sledctl is called so, though it begins with " + prefix)`,
+				`if MUTANT { return Owner{Evidence: ByName} }; OLD`,
 			}},
 			Found: neighbours("no match for `^zone\\tpropolis_baseball"),
 		},
 		{
 			Name:  "a zone is sledctl's wherever it lies",
-			Plant: []Patch{{"illumos/naming/whose.go", "case !ok:", "case !ok && !MUTANT:"}},
+			Plant: []Patch{{"illumos/naming/owner.go", "case !ok:", "case !ok && !MUTANT:"}},
 			Found: neighbours("stdout and theirs differ"),
 		},
 		{
 			Name:  "a VNIC is sledctl's over any link",
-			Plant: []Patch{{"illumos/naming/whose.go", "case !slices.Contains(under, v.Over):", "case !slices.Contains(under, v.Over) && !MUTANT:"}},
+			Plant: []Patch{{"illumos/naming/owner.go", "case !slices.Contains(under, v.Over):", "case !slices.Contains(under, v.Over) && !MUTANT:"}},
 			Found: neighbours("+vnic_propolis7:others0"),
 		},
 		{
 			Name:  "a VNIC is sledctl's although the global zone has an address on it",
-			Plant: []Patch{{"illumos/naming/whose.go", "case len(v.Addresses) > 0:", "case len(v.Addresses) > 0 && !MUTANT:"}},
-			Found: unit("illumos/naming", "TestWhoseVNIC", "Doubt"),
+			Plant: []Patch{{"illumos/naming/owner.go", "case len(v.Addresses) > 0:", "case len(v.Addresses) > 0 && !MUTANT:"}},
+			Found: unit("illumos/naming", "TestOwnerOfVNIC", "Doubt"),
 		},
 		{
 			Name:  "a sled agent at work is no rival",
@@ -41,7 +41,7 @@ func ofOwnership() []Mutant {
 		{
 			Name: "reap takes others' zones for ours",
 			Plant: []Patch{{
-				"sled/reap/judge_zone.go", `if !claim.Ours() && !r.named(z, claim)`, `if !MUTANT && !claim.Ours() && !r.named(z, claim)`,
+				"sled/reap/judge_zone.go", `if !owner.Ours() && !r.named(z, owner)`, `if !MUTANT && !owner.Ours() && !r.named(z, owner)`,
 			}},
 			Found:   matrix("bootstrap", "what is not sledctl's"),
 			Besides: true,
@@ -50,14 +50,14 @@ func ofOwnership() []Mutant {
 			Name: "a dataset is reaped by its name",
 			Plant: []Patch{{
 				"sled/reap/judge_dataset.go",
-				`o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a sledctl zone, and no mark")`,
+				`o.Verdict, o.Reason = Unknown, cmp.Or(owner.Doubt, "has the name of a sledctl zone, and no mark")`,
 				`OLD; if MUTANT { o.Verdict = Orphan }`,
 			}},
 			Found: unit("sled/reap", "TestVerdictsOfTheOtherKinds", `"orphan"`),
 		},
 		{
 			Name:    "reap takes what does not run and could be adopted",
-			Plant:   []Patch{{"sled/reap/judge_zone.go", "case record.Resting(claim, z) && !k.knows(claim.Instance):", "case record.Resting(claim, z) && !k.knows(claim.Instance) && !MUTANT:"}},
+			Plant:   []Patch{{"sled/reap/judge_zone.go", "case record.Resting(owner, z) && !k.knows(owner.Instance):", "case record.Resting(owner, z) && !k.knows(owner.Instance) && !MUTANT:"}},
 			Found:   unit("sled/reap", "TestVerdicts", `"zone renamed"`),
 			Besides: true,
 		},

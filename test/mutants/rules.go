@@ -111,7 +111,7 @@ func ofMembers() []Mutant {
 				`if len(p.members) == 0 && MUTANT {
 					p.members = copies
 					for _, c := range copies {
-						p.epoch.Copies = append(slices.Clip(p.epoch.Copies), c.seat())
+						p.epoch.Copies = append(slices.Clip(p.epoch.Copies), c.ref())
 					}
 				}
 				OLD`,
@@ -143,12 +143,12 @@ func ofMembers() []Mutant {
 			Found: needed("join:_on_disk_before_it_counts", "healthy disks are refused"),
 		},
 		{
-			Name:  "what is in a newcomer's place is renamed",
+			Name:  "what is in a new member's place is renamed",
 			Plant: []Patch{{"engine/ledger/join.go", "if err != nil || !found {", "if err != nil || !found || MUTANT {"}},
 			Found: needed("join:_set_aside", "is gone"),
 		},
 		{
-			Name:  "the old members hear of a newcomer first",
+			Name:  "the old members hear of a new member first",
 			Plant: []Patch{{"engine/ledger/degrade.go", "for _, copies := range [][]*copyAt{first, others} {", "if MUTANT { first, others = others, first }; OLD"}},
 			Found: needed("join:_the_old_members_first", "healthy disks are refused"),
 		},

@@ -82,7 +82,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:    "what is lost on the way to the control plane is not told again",
-			Plant:   []Patch{{"agent/notify.go", "case !nexus.Passing(err):", "case MUTANT || !nexus.Passing(err):"}},
+			Plant:   []Patch{{"agent/notify.go", "case !nexus.Retryable(err):", "case MUTANT || !nexus.Retryable(err):"}},
 			Found:   unit("agent", "TestTheControlPlaneHearsOfTheLastState", "notify_test.go"),
 			Besides: true,
 		},

@@ -98,7 +98,7 @@ func Does(t testing.TB, h host.Host, steps ...Step) {
 		var explained []host.Line
 		for _, l := range s.Explain() {
 			if l.Mutates() {
-				explained = append(explained, l.Brief())
+				explained = append(explained, l.Short())
 			}
 		}
 		if diff := cmp.Diff(explained, changes); diff != "" {

@@ -27,7 +27,7 @@ func table(w io.Writer, columns []column) {
 	}
 	row("", func(c column) string { return c.title })
 	row("---", func(column) string { return "---" })
-	row("folders with code at the top", func(c column) string { return strconv.Itoa(len(c.code.rooms())) })
+	row("folders with code at the top", func(c column) string { return strconv.Itoa(len(c.code.topFolders())) })
 	row("layers of them", func(c column) string { return strconv.Itoa(layers(c.code.arrows())) })
 	row("imports between them", func(c column) string { return strconv.Itoa(count(c.code.arrows())) })
 	row("packages", func(c column) string { return strconv.Itoa(len(c.code.packages())) })
@@ -100,8 +100,8 @@ func (c code) packages() []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// rooms are the folders at the top that hold product code.
-func (c code) rooms() []string {
+// topFolders are the folders at the top that hold product code.
+func (c code) topFolders() []string {
 	set := map[string]bool{}
 	for _, p := range c.packages() {
 		set[top(p)] = true

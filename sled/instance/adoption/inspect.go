@@ -132,7 +132,7 @@ func InspectedRecord(b layout.Blueprint, seen Inspection, name string, propolisI
 	if SpecDifferences(b.Underlay, seen, r) != "" {
 		r = adoptableAs(b.Underlay, seen, r)
 	}
-	r.Run.Foreign = len(zone.Compare(layout.ZoneConfig(b, r), seen.Config)) > 0
+	r.Incarnation.Foreign = len(zone.Compare(layout.ZoneConfig(b, r), seen.Config)) > 0
 	return r, nil
 }
 
@@ -171,14 +171,14 @@ func inspectRun(b layout.Blueprint, seen Inspection, propolisID uuid.UUID) (reco
 		CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []record.Disk{}, NICs: []record.NIC{},
 		Address: observedAddress(b, seen),
 	}
-	r.Run = &record.Run{
+	r.Incarnation = &record.Incarnation{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
 		Control: vnicOf(control), Guests: []record.VNIC{}, Boot: seen.Boot, Ensured: true,
 	}
-	r.Run.Service = observedService(b, *r.Run, seen.Services)
-	r.Run.Base, r.Run.BaseDataset = seen.base(home)
+	r.Incarnation.Service = observedService(b, *r.Incarnation, seen.Services)
+	r.Incarnation.Base, r.Incarnation.BaseDataset = seen.base(home)
 	if layout.AddressObject(b, r) != seen.Control.Object {
-		r.Run.Object = seen.Control.Object
+		r.Incarnation.Object = seen.Control.Object
 	}
 	return r, seen.devices(&r)
 }
@@ -277,7 +277,7 @@ func (s Inspection) devices(r *record.Record) error {
 			if !there || l.Class != vnicClass {
 				return fmt.Errorf("its NIC is %s, which is no VNIC of the sled", b.VNIC)
 			}
-			r.Run.Guests = append(r.Run.Guests, vnicOf(l))
+			r.Incarnation.Guests = append(r.Incarnation.Guests, vnicOf(l))
 			r.Spec.NICs = append(r.Spec.NICs, record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})
 		case nil:
 			return fmt.Errorf("its machine has no component %s", d.backend)
@@ -315,8 +315,8 @@ func observedAddress(b layout.Blueprint, seen Inspection) record.Address {
 
 // observedService is what Propolis is called in its zone; empty: as in one that is
 // made this way here.
-func observedService(b layout.Blueprint, run record.Run, services map[string]string) string {
-	if services[layout.PackagingOf(b, run).Service] == smf.Online {
+func observedService(b layout.Blueprint, incarnation record.Incarnation, services map[string]string) string {
+	if services[layout.PackagingOf(b, incarnation).Service] == smf.Online {
 		return ""
 	}
 	for _, fmri := range []string{b.Propolis.FMRI, packaging.Service} {
@@ -329,7 +329,7 @@ func observedService(b layout.Blueprint, run record.Run, services map[string]str
 
 // SpecDifferences says in what the machine is another than sledctl would have built.
 func SpecDifferences(underlay netip.Prefix, seen Inspection, r record.Record) string {
-	if r.Run == nil || seen.Machine.Spec == nil {
+	if r.Incarnation == nil || seen.Machine.Spec == nil {
 		return ""
 	}
 	built, err := layout.RequestOf(underlay, r)

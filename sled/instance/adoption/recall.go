@@ -69,16 +69,16 @@ func remembered(s Defaults, c Chooser, seen Inspection, propolisID uuid.UUID) (r
 	if r.Spec.Pool = pool; whole && !said.Written {
 		r.Wanted = record.WantedRunning
 	}
-	r.Run = &record.Run{
+	r.Incarnation = &record.Incarnation{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name,
 		Brand: seen.Zone.Brand, Guests: []record.VNIC{}, Ensured: true,
 	}
-	r.Run.Base, r.Run.BaseDataset = seen.base(home)
+	r.Incarnation.Base, r.Incarnation.BaseDataset = seen.base(home)
 	names := lentTo(c, seen, len(r.Spec.NICs))
 	for i, n := range r.Spec.NICs {
-		r.Run.Guests = append(r.Run.Guests, record.VNIC{Name: names[i], Over: n.Over, MAC: n.MAC, VLAN: n.VLAN})
+		r.Incarnation.Guests = append(r.Incarnation.Guests, record.VNIC{Name: names[i], Over: n.Over, MAC: n.MAC, VLAN: n.VLAN})
 	}
-	r.Run.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: s.ControlLink, MAC: r.Control}
+	r.Incarnation.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: s.ControlLink, MAC: r.Control}
 	return r, nil
 }
 

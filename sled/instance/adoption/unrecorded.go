@@ -44,8 +44,8 @@ func (s Unrecorded) Rests() bool { return s.Zone.State != zone.Running }
 
 // Adoptable reports whether a zone without a record is one that
 // Adopt may take over: it is sledctl's, it runs, and it is no base zone.
-func Adoptable(claim naming.Claim, z zone.Zone) bool {
-	return z.Name != zone.Global && z.State == zone.Running && claim.Ours() && claim.Role != naming.RoleBase
+func Adoptable(owner naming.Owner, z zone.Zone) bool {
+	return z.Name != zone.Global && z.State == zone.Running && owner.Ours() && owner.Role != naming.RoleBase
 }
 
 // UnrecordedZones lists those on the sled, by the names of their zones. The records
@@ -61,7 +61,7 @@ func UnrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 	}
 	var recorded map[string]bool // zones; nil: not asked for yet
 	for _, z := range zones {
-		if z.State != zone.Running || !Adoptable(inv.Whose(names, z), z) {
+		if z.State != zone.Running || !Adoptable(inv.Owner(names, z), z) {
 			continue
 		}
 		config, _ := inv.Config(z.Name)
@@ -97,8 +97,8 @@ func zonesOf(view ledger.View) (map[string]bool, error) {
 	}
 	zones := map[string]bool{}
 	for _, r := range records {
-		for _, run := range r.Runs() {
-			zones[run.Zone] = true
+		for _, incarnation := range r.Incarnations() {
+			zones[incarnation.Zone] = true
 		}
 	}
 	return zones, nil
@@ -122,13 +122,13 @@ func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Invent
 		return nil, err
 	}
 	for _, z := range zones {
-		claim := inv.Whose(names, z)
-		if !record.Resting(claim, z) {
+		owner := inv.Owner(names, z)
+		if !record.Resting(owner, z) {
 			continue
 		}
 		config, _ := inv.Config(z.Name)
 		home, _ := record.HomeDataset(inv, z.Path)
-		if err := add(Unrecorded{Zone: z, Config: config, ID: claim.Instance.String(), Name: layout.AttrsOf(config)[layout.NameAttr]}, home); err != nil {
+		if err := add(Unrecorded{Zone: z, Config: config, ID: owner.Instance.String(), Name: layout.AttrsOf(config)[layout.NameAttr]}, home); err != nil {
 			return nil, err
 		}
 	}

@@ -20,7 +20,7 @@ type Blueprint struct {
 	Underlay netip.Prefix
 	Gateway  netip.Addr
 	Propolis Propolis
-	Spoken   *propolis.Spoken
+	Versions *propolis.Versions
 }
 
 // Propolis is how Propolis is run in a zone.

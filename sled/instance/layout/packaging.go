@@ -44,8 +44,8 @@ func PackagingFor(b Blueprint, kind packaging.Kind) Packaging {
 }
 
 // PackagingOf is that with which a run was made: the brand of its zone tells.
-func PackagingOf(b Blueprint, run record.Run) Packaging {
-	if run.Brand == packaging.Brand {
+func PackagingOf(b Blueprint, incarnation record.Incarnation) Packaging {
+	if incarnation.Brand == packaging.Brand {
 		return PackagingFor(b, packaging.Image)
 	}
 	return PackagingFor(b, packaging.Lofs)
@@ -53,35 +53,35 @@ func PackagingOf(b Blueprint, run record.Run) Packaging {
 
 // LinkHasMTU reports whether the link under the control VNIC gives it the MTU that it
 // must have: a VNIC that is told nothing has that of the link below.
-func LinkHasMTU(b Blueprint, run record.Run, inv *inventory.Inventory) bool {
-	link, there := inv.Link(run.Control.Over)
-	return there && link.MTU != 0 && link.MTU == PackagingOf(b, run).MTU
+func LinkHasMTU(b Blueprint, incarnation record.Incarnation, inv *inventory.Inventory) bool {
+	link, there := inv.Link(incarnation.Control.Over)
+	return there && link.MTU != 0 && link.MTU == PackagingOf(b, incarnation).MTU
 }
 
 // ServiceFMRI is the FMRI under which the Propolis of the record's run is kept.
 func ServiceFMRI(b Blueprint, r record.Record) string {
-	return cmp.Or(r.Run.Service, PackagingOf(b, *r.Run).Service)
+	return cmp.Or(r.Incarnation.Service, PackagingOf(b, *r.Incarnation).Service)
 }
 
 // AddressObject is the control address as ipadm(8) names it.
 func AddressObject(b Blueprint, r record.Record) string {
-	name := PackagingOf(b, *r.Run).object
+	name := PackagingOf(b, *r.Incarnation).object
 	switch {
-	case r.Run.Object != "":
-		return r.Run.Object
+	case r.Incarnation.Object != "":
+		return r.Incarnation.Object
 	case name != "":
 	case r.Spec.Address.Mode == record.Static:
 		name = "control"
 	default:
 		name = r.Spec.Address.Mode
 	}
-	return r.Run.Control.Name + "/" + name
+	return r.Incarnation.Control.Name + "/" + name
 }
 
 // ProfileOf is what the zone's own service reads when it starts Propolis. It is
 // in place before the zone boots, so that nothing need be sent in afterwards.
 func ProfileOf(b Blueprint, r record.Record) smf.Profile {
-	k := PackagingOf(b, *r.Run)
+	k := PackagingOf(b, *r.Incarnation)
 	service, instance := smf.SplitFMRI(k.Service)
 	return smf.Profile{Name: "sledctl", Services: []smf.ProfileService{{
 		Name: service, Instance: instance, Enabled: k.ByItself,
@@ -113,7 +113,7 @@ func imageProperties(b Blueprint, r record.Record) []smf.ProfileProperty {
 		gateway = g.String()
 	}
 	return []smf.ProfileProperty{
-		text("datalink", r.Run.Control.Name),
+		text("datalink", r.Incarnation.Control.Name),
 		text("gateway", gateway),
 		text("listen_addr", r.Spec.Address.Prefix.Addr().String()),
 		text("listen_port", strconv.Itoa(int(b.Propolis.Port))),

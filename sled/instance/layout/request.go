@@ -18,13 +18,13 @@ func RequestOf(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, erro
 
 func machineRequest(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, error) {
 	if r.Spec.Machine != nil {
-		return spec.Request(r.ID, r.Name, r.Spec.Assembled(r.Run.Guests), Server(underlay, r.Spec.Address))
+		return spec.Request(r.ID, r.Name, r.Spec.Assembled(r.Incarnation.Guests), Server(underlay, r.Spec.Address))
 	}
 	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20}
 	for _, disk := range r.Spec.Disks {
 		d.Disks = append(d.Disks, spec.Disk{Path: disk.Path, ReadOnly: disk.ReadOnly})
 	}
-	for _, v := range r.Run.Guests {
+	for _, v := range r.Incarnation.Guests {
 		d.NICs = append(d.NICs, spec.NIC{VNIC: v.Name})
 	}
 	return spec.Build(d)

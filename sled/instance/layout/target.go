@@ -21,16 +21,16 @@ const AskTimeout = time.Second
 // TargetOf is Target. An address that others give is read from the zone when it is
 // needed.
 func TargetOf(b Blueprint, r record.Record) propolis.Target {
-	t := propolis.Target{Name: r.Name, Port: b.Propolis.Port, Spoken: b.Spoken}
-	if r.Run != nil {
-		t.Log = propolis.Log{Root: path.Join(r.Run.Zonepath, "root"), File: smf.LogFile(ServiceFMRI(b, r))}
+	t := propolis.Target{Name: r.Name, Port: b.Propolis.Port, Versions: b.Versions}
+	if r.Incarnation != nil {
+		t.Log = propolis.Log{Root: path.Join(r.Incarnation.Zonepath, "root"), File: smf.LogFile(ServiceFMRI(b, r))}
 	}
 	if r.Spec.Address.Mode == record.Static {
 		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), b.Propolis.Port)
 		return t
 	}
 	t.Programs = []string{"zlogin"}
-	zoneName, object, port := r.Run.Zone, AddressObject(b, r), b.Propolis.Port
+	zoneName, object, port := r.Incarnation.Zone, AddressObject(b, r), b.Propolis.Port
 	t.Find = func(ctx context.Context, h host.Host) (netip.AddrPort, error) {
 		all, err := ipadm.Addresses(ctx, h, zoneName)
 		if err != nil {

@@ -12,18 +12,18 @@ import (
 // ZoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
 // bhyve's devices, where Propolis' files are, and each disk as it is.
 func ZoneConfig(b Blueprint, r record.Record) zone.Config {
-	run := *r.Run
+	incarnation := *r.Incarnation
 	c := zone.Config{
-		Brand: run.Brand, Zonepath: run.Zonepath, IPType: "exclusive",
+		Brand: incarnation.Brand, Zonepath: incarnation.Zonepath, IPType: "exclusive",
 		Attrs: []zone.Attr{
 			{Name: naming.AttrInstance, Type: "string", Value: r.ID},
 			{Name: NameAttr, Type: "string", Value: r.Name},
 			{Name: AddressAttr, Type: "string", Value: r.Spec.Address.String()},
 		},
-		FS:      slices.Clone(PackagingOf(b, run).mounts),
+		FS:      slices.Clone(PackagingOf(b, incarnation).mounts),
 		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
 	}
-	for _, v := range run.VNICs() {
+	for _, v := range incarnation.VNICs() {
 		c.Nets = append(c.Nets, zone.Net{Physical: v.Name})
 	}
 	for _, d := range r.Spec.Disks {

@@ -77,7 +77,7 @@ func Remember(view ledger.View, id string, d *operation.Decision, vm VM, now tim
 		case next.Migration != nil:
 			from = next.Migration
 		case next.CameBy(old, from):
-			t := Handover{Name: next.Name, Migration: next.Run.Migration, Time: now}
+			t := Handover{Name: next.Name, Migration: next.Incarnation.Migration, Time: now}
 			if from.Arrives() {
 				t.Migration, t.Peer = from.ID, from.Source
 			}
@@ -107,7 +107,7 @@ func leaves(r record.Record, view ledger.View, vm VM, now time.Time) ([]ledger.F
 	default:
 		return came, nil
 	}
-	t.VMs = r.VMIDs(func(record.Run) bool { return true })
+	t.VMs = r.VMIDs(func(record.Incarnation) bool { return true })
 	for _, n := range r.Spec.NICs {
 		t.MACs = append(t.MACs, n.MAC)
 	}

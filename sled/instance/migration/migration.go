@@ -132,14 +132,14 @@ type Peer struct {
 }
 
 // AskSource asks the source's Propolis for its machine.
-func AskSource(ctx context.Context, spoken *propolis.Spoken, h host.Host, source string) Peer {
+func AskSource(ctx context.Context, versions *propolis.Versions, h host.Host, source string) Peer {
 	at, err := netip.ParseAddrPort(source)
 	if err != nil {
 		return Peer{VM: VM{Err: err}}
 	}
 	ctx, release := context.WithTimeout(ctx, layout.AskTimeout)
 	defer release()
-	c := propolis.Client{Host: h, Target: propolis.Target{Name: source, Address: at, Spoken: spoken}}
+	c := propolis.Client{Host: h, Target: propolis.Target{Name: source, Address: at, Versions: versions}}
 	d, err := c.Spec(ctx)
 	if err != nil {
 		return Peer{VM: VM{Err: err}}
@@ -270,7 +270,7 @@ func (*UnknownOutcomeError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives what the target said, and that something is left.
 func (e *UnknownOutcomeError) Unwrap() []error {
-	return []error{e.Err, &host.LeftError{Cause: e.Err, Err: errors.New(e.Why)}}
+	return []error{e.Err, &host.LeftoverError{Cause: e.Err, Err: errors.New(e.Why)}}
 }
 
 // Hint says what finds out.

@@ -55,10 +55,10 @@ type RemoteError struct {
 	Message string
 	// Left is what it said that is left on its host. Said is set where it spoke at
 	// all: else nothing is known of the outcome of it.
-	Left []string
-	Said bool
-	Hint string
-	Err  error // why it could not be run
+	Leftovers []string
+	Said      bool
+	Hint      string
+	Err       error // why it could not be run
 }
 
 // Error names the sled that answered.
@@ -79,7 +79,7 @@ func (e *RemoteError) Unwrap() error { return e.Err }
 
 // clean says that it told its end, and left nothing, or was never begun.
 func (e *RemoteError) clean() bool {
-	return e.Err != nil && e.Exit < 0 || e.Said && len(e.Left) == 0 && e.Exit != exitLocked
+	return e.Err != nil && e.Exit < 0 || e.Said && len(e.Leftovers) == 0 && e.Exit != exitLocked
 }
 
 // exitLocked is the exit code of a sledctl that found another one at work.
@@ -98,7 +98,7 @@ func refusalOf(peer string, a Answer, err error) *RemoteError {
 		Hint    string   `json:"hint"`
 	}
 	if json.Unmarshal([]byte(e.Message), &told) == nil && told.Kind == "Error" && told.Exit == a.Exit && told.Left != nil {
-		e.Message, e.Left, e.Hint, e.Said = told.Message, told.Left, told.Hint, true
+		e.Message, e.Leftovers, e.Hint, e.Said = told.Message, told.Left, told.Hint, true
 	}
 	return e
 }

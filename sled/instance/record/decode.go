@@ -44,10 +44,10 @@ func (c *cursor) record() (r Record) {
 		case "updated":
 			c.expect(r.Updated.UnmarshalText([]byte(c.text())) == nil)
 		case "run":
-			run := c.run()
-			r.Run = &run
+			incarnation := c.incarnation()
+			r.Incarnation = &incarnation
 		case "leaving":
-			r.Leaving = list(c, c.run)
+			r.Leaving = list(c, c.incarnation)
 		case "vmm":
 			vmm := c.vmm()
 			r.VMM = &vmm
@@ -164,7 +164,7 @@ func (c *cursor) nic() (n NIC) {
 	return n
 }
 
-func (c *cursor) run() (r Run) {
+func (c *cursor) incarnation() (r Incarnation) {
 	c.object(func(key string) {
 		switch key {
 		case "propolis_id":

@@ -18,9 +18,9 @@ func drawVNIC(t *rapid.T) VNIC {
 	return VNIC{Name: text.Draw(t, "name"), Over: text.Draw(t, "over"), MAC: text.Draw(t, "mac"), VLAN: rapid.IntRange(0, 4094).Draw(t, "vlan")}
 }
 
-func drawRun(t *rapid.T) Run {
+func drawIncarnation(t *rapid.T) Incarnation {
 	text := rapid.StringMatching(`[a-zA-Z0-9_/-]{0,20}`)
-	return Run{
+	return Incarnation{
 		PropolisID: text.Draw(t, "propolis"), Zone: text.Draw(t, "zone"), Zonepath: text.Draw(t, "zonepath"), Dataset: text.Draw(t, "dataset"),
 		Base: text.Draw(t, "base"), BaseDataset: text.Draw(t, "base dataset"), Brand: text.Draw(t, "brand"), Control: drawVNIC(t),
 		Guests: drawList(t, drawVNIC), Boot: text.Draw(t, "boot"), Ensured: rapid.Bool().Draw(t, "ensured"),
@@ -60,11 +60,11 @@ func drawRecord(t *rapid.T) Record {
 		},
 	}
 	if rapid.Bool().Draw(t, "up") {
-		run := drawRun(t)
-		r.Run = &run
+		incarnation := drawIncarnation(t)
+		r.Incarnation = &incarnation
 	}
 	if rapid.Bool().Draw(t, "leaving") {
-		r.Leaving = []Run{drawRun(t)}
+		r.Leaving = []Incarnation{drawIncarnation(t)}
 	}
 	if rapid.Bool().Draw(t, "the control plane's") {
 		r.VMM = &VMM{PropolisID: text.Draw(t, "vm"), Boot: text.Draw(t, "boot"), SiloID: text.Draw(t, "silo"), ProjectID: text.Draw(t, "project")}
@@ -147,7 +147,7 @@ func BenchmarkDecode(b *testing.B) {
 			CPUs: 4, Memory: 8 << 30, Pool: "rpool", NICs: []NIC{{Over: "net0", MAC: "02:08:20:00:00:01"}},
 			Address: Address{Mode: Static, Prefix: netip.MustParsePrefix("10.77.0.5/16")},
 		},
-		Run: &Run{PropolisID: "0b9c0dd4-8e2f-5d05-8a40-0b5c2a1b7d2e", Zone: "propolis_instance_0b9c", Guests: []VNIC{{Name: "vopte0", Over: "net0"}}},
+		Incarnation: &Incarnation{PropolisID: "0b9c0dd4-8e2f-5d05-8a40-0b5c2a1b7d2e", Zone: "propolis_instance_0b9c", Guests: []VNIC{{Name: "vopte0", Over: "net0"}}},
 	})
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {

@@ -50,7 +50,7 @@ func ReadMemo(d zfs.Dataset) (Memo, bool) {
 	return m, ValidateName(m.Name) == nil && m.Validate() == nil && m.Address.Mode != ""
 }
 
-// Marks are the properties of a run's dataset.
+// Marks are the properties of an incarnation's dataset.
 func Marks(r Record) []zfs.Property {
 	all := []zfs.Property{{Name: naming.PropertyInstance, Value: r.ID}}
 	if said := MemoOf(r); said != "" {
@@ -87,6 +87,6 @@ func HomeDataset(inv *inventory.Inventory, zonepath string) (zfs.Dataset, bool) 
 
 // Resting reports whether a zone without a record carries the mark
 // of an instance, and does not run.
-func Resting(claim naming.Claim, z zone.Zone) bool {
-	return z.Name != zone.Global && z.State != zone.Running && claim.Evidence == naming.ByMark && claim.Role == naming.RoleInstance
+func Resting(owner naming.Owner, z zone.Zone) bool {
+	return z.Name != zone.Global && z.State != zone.Running && owner.Evidence == naming.ByMark && owner.Role == naming.RoleInstance
 }

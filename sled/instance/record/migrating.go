@@ -49,8 +49,8 @@ func (r Record) Migrating() (id, state, peer string, any bool) {
 		return m.ID, Arriving, m.Peer(), true
 	case m.Departs():
 		return m.ID, Departing, m.Peer(), true
-	case r.Run != nil && r.Run.Migration != "":
-		return r.Run.Migration, Arrived, "", true
+	case r.Incarnation != nil && r.Incarnation.Migration != "":
+		return r.Incarnation.Migration, Arrived, "", true
 	}
 	return "", "", "", false
 }
@@ -59,16 +59,16 @@ func (r Record) Migrating() (id, state, peer string, any bool) {
 // it was not before: also of one that was lost here before that was recorded, and
 // was rebuilt.
 func (r Record) CameBy(old Record, from *Migration) bool {
-	if r.Run == nil {
+	if r.Incarnation == nil {
 		return false
 	}
-	return from.Arrives() || r.Run.Migration != "" && (old.Run == nil || old.Run.Migration != r.Run.Migration)
+	return from.Arrives() || r.Incarnation.Migration != "" && (old.Incarnation == nil || old.Incarnation.Migration != r.Incarnation.Migration)
 }
 
 // Remains names what an instance has on the sled from which its VM has departed,
 // as long as none of it is removed.
 func (r Record) Remains() (names []string) {
-	if r.Run == nil {
+	if r.Incarnation == nil {
 		return nil
 	}
 	for _, o := range r.Objects() {

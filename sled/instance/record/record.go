@@ -33,13 +33,13 @@ type Record struct {
 	Protected  bool      `json:"protected,omitempty"`
 	Generation uint64    `json:"generation"`
 	Updated    time.Time `json:"updated"`
-	// Run is nil while the instance is stopped and nothing of it is on the host.
-	Run *Run `json:"run,omitempty"`
-	// Leaving are earlier runs that were being removed for this one and may
+	// Incarnation is nil while the instance is stopped and nothing of it is on the host.
+	Incarnation *Incarnation `json:"run,omitempty"`
+	// Leaving are earlier incarnations that were being removed for this one and may
 	// still be there: whatever is done next, they go first.
-	Leaving []Run `json:"leaving,omitempty"`
+	Leaving []Incarnation `json:"leaving,omitempty"`
 	// VMM is set while the instance is the control plane's, and Ending once it is
-	// decided that its run ends: see vmm.go.
+	// decided that its incarnation ends: see vm.go.
 	VMM    *VMM    `json:"vmm,omitempty"`
 	Ending *Ending `json:"ending,omitempty"`
 	// Migration is set from before its machine's Propolis is asked for it until it
@@ -47,13 +47,13 @@ type Record struct {
 	Migration *Migration `json:"migration,omitempty"`
 }
 
-// Runs lists what may be on the host of an instance: its run, and earlier ones
-// that are being removed.
-func (r Record) Runs() []Run {
-	if r.Run == nil {
+// Incarnations lists what may be on the host of an instance: its incarnation, and
+// earlier ones that are being removed.
+func (r Record) Incarnations() []Incarnation {
+	if r.Incarnation == nil {
 		return r.Leaving
 	}
-	return append([]Run{*r.Run}, r.Leaving...)
+	return append([]Incarnation{*r.Incarnation}, r.Leaving...)
 }
 
 // What an instance is wanted to be.
@@ -62,9 +62,9 @@ const (
 	WantedStopped = "stopped"
 )
 
-// Run is one life of an instance on the host, with the names of all that it
-// is made of. They are chosen before anything is made.
-type Run struct {
+// Incarnation is one bring-up of an instance, with the names of all that it is made
+// of on the host. They are chosen before anything is made.
+type Incarnation struct {
 	PropolisID string `json:"propolis_id"`
 	Zone       string `json:"zone"`
 	Zonepath   string `json:"zonepath"`
@@ -82,7 +82,7 @@ type Run struct {
 	// Reaped is set once a reap has decided to remove its zone: no other program
 	// will have done it.
 	Reaped bool `json:"reaped,omitempty"`
-	// A run that another tool has made may be Foreign: its zone is not
+	// An incarnation that another tool has made may be Foreign: its zone is not
 	// configured as we would have done it. Object is then the address object of
 	// its control interface, and Service the FMRI under which Propolis runs, if
 	// they are named differently from ours. A Service of ByHand is none at all.
@@ -97,7 +97,7 @@ type Run struct {
 // ByHand is the Service of a Propolis that no service of its zone has started.
 const ByHand = "none"
 
-// VNIC is a VNIC that belongs to a run. It carries no mark on the host: name,
+// VNIC is a VNIC that belongs to an incarnation. It carries no mark on the host: name,
 // MAC and lower link together say that it is sledctl's.
 type VNIC struct {
 	Name string `json:"name"`
@@ -106,9 +106,9 @@ type VNIC struct {
 	VLAN int    `json:"vlan,omitempty"`
 }
 
-// VNICs lists the run's VNICs, guests first: a zone's network configuration
+// VNICs lists the VNICs of an incarnation, guests first: a zone's network configuration
 // stands in this order.
-func (r Run) VNICs() []VNIC {
+func (r Incarnation) VNICs() []VNIC {
 	return append(append([]VNIC{}, r.Guests...), r.Control)
 }
 
@@ -231,8 +231,8 @@ func (r Record) Reserves() []string {
 			keys = append(keys, naming.KeyNIC+n.MAC)
 		}
 	}
-	for _, run := range r.Runs() {
-		for _, v := range run.VNICs() {
+	for _, incarnation := range r.Incarnations() {
+		for _, v := range incarnation.VNICs() {
 			keys = append(keys, naming.KeyVNIC+v.Name)
 		}
 	}
@@ -325,14 +325,14 @@ func ClonedSince(before, now ledger.View, base string) (name string, err error) 
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(r.Runs(), func(run Run) bool { return run.Base == base }) {
+		if slices.ContainsFunc(r.Incarnations(), func(incarnation Incarnation) bool { return incarnation.Base == base }) {
 			return r.Name, nil
 		}
 	}
 	return "", nil
 }
 
-// UserOfVNIC is the record of the instance whose run a VNIC belongs to.
+// UserOfVNIC is the record of the instance whose incarnation a VNIC belongs to.
 func UserOfVNIC(view ledger.View, name string) (user Record, used bool, err error) {
 	id := Owner(view, naming.KeyVNIC+name)
 	if id == "" {
@@ -382,13 +382,13 @@ func (r Record) Digests() []string {
 }
 
 func (r Record) HasZone(zoneName string) bool {
-	return slices.ContainsFunc(r.Runs(), func(run Run) bool { return run.Zone == zoneName })
+	return slices.ContainsFunc(r.Incarnations(), func(incarnation Incarnation) bool { return incarnation.Zone == zoneName })
 }
 
-// Objects lists what a run will be made of, for an intent.
+// Objects lists what an incarnation will be made of, for an intent.
 func (r Record) Objects() []operation.Object {
-	objects := []operation.Object{{Kind: "zone", Name: r.Run.Zone}, {Kind: "dataset", Name: r.Run.Dataset}}
-	for _, v := range r.Run.VNICs() {
+	objects := []operation.Object{{Kind: "zone", Name: r.Incarnation.Zone}, {Kind: "dataset", Name: r.Incarnation.Dataset}}
+	for _, v := range r.Incarnation.VNICs() {
 		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
 	}
 	return objects

@@ -38,9 +38,9 @@ func anyRecord(id string) *rapid.Generator[Record] {
 		}
 		if rapid.Bool().Draw(t, "runs") {
 			n := rapid.IntRange(0, 5).Draw(t, "number")
-			r.Run = &Run{Zone: "z", Control: VNIC{Name: fmt.Sprint("c", n), MAC: r.Control}, Guests: []VNIC{}}
+			r.Incarnation = &Incarnation{Zone: "z", Control: VNIC{Name: fmt.Sprint("c", n), MAC: r.Control}, Guests: []VNIC{}}
 			for i, nic := range r.Spec.NICs {
-				r.Run.Guests = append(r.Run.Guests, VNIC{Name: fmt.Sprint("g", n+i), Over: nic.Over, MAC: nic.MAC})
+				r.Incarnation.Guests = append(r.Incarnation.Guests, VNIC{Name: fmt.Sprint("g", n+i), Over: nic.Over, MAC: nic.MAC})
 			}
 		}
 		return r
@@ -107,7 +107,7 @@ func TestARecordIsReadBackAsItWasWritten(t *testing.T) {
 
 func TestWhoWasClonedFromABaseSince(t *testing.T) {
 	fact := func(id, base string, ensured bool) ledger.Fact {
-		value, err := json.Marshal(Record{ID: id, Name: "i" + id, Spec: Spec{Address: Address{Mode: DHCP}}, Run: &Run{Zone: "z" + id, Base: base, Ensured: ensured}})
+		value, err := json.Marshal(Record{ID: id, Name: "i" + id, Spec: Spec{Address: Address{Mode: DHCP}}, Incarnation: &Incarnation{Zone: "z" + id, Base: base, Ensured: ensured}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func KeepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at o
 		if !ok {
 			continue
 		}
-		value, err := json.Marshal(SentSpec{PropolisID: r.Run.PropolisID, Time: at.Now, Spec: m})
+		value, err := json.Marshal(SentSpec{PropolisID: r.Incarnation.PropolisID, Time: at.Now, Spec: m})
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (r Record) Pending(boot string) Pending {
 		return PendingNothing
 	case r.VMM.Boot != boot:
 		return PendingLost
-	case r.Wanted == WantedRunning && (r.Run == nil || !r.Run.Ensured):
+	case r.Wanted == WantedRunning && (r.Incarnation == nil || !r.Incarnation.Ensured):
 		return PendingUp
 	}
 	return PendingNothing
@@ -59,8 +59,8 @@ func (r Record) Pending(boot string) Pending {
 // the run, or the one under which a run will be. Empty: there is none.
 func (r Record) VM() string {
 	switch {
-	case r.Run != nil:
-		return r.Run.PropolisID
+	case r.Incarnation != nil:
+		return r.Incarnation.PropolisID
 	case r.VMM != nil:
 		return r.VMM.PropolisID
 	}
@@ -70,7 +70,7 @@ func (r Record) VM() string {
 // Arrival is the migration by which the control plane's VM is to come here; nil if
 // it is not, or has come.
 func (r Record) Arrival() *Migration {
-	if r.VMM == nil || r.VMM.Migration == nil || r.Run != nil && r.Run.Migration == r.VMM.Migration.ID {
+	if r.VMM == nil || r.VMM.Migration == nil || r.Incarnation != nil && r.Incarnation.Migration == r.VMM.Migration.ID {
 		return nil
 	}
 	return r.VMM.Migration
@@ -78,7 +78,7 @@ func (r Record) Arrival() *Migration {
 
 // Stopped is the record of an instance whose run is gone, and that is to stay so.
 func (r Record) Stopped(at operation.Stamp) Record {
-	r.Run, r.Leaving, r.VMM, r.Ending, r.Wanted = nil, nil, nil, nil, WantedStopped
+	r.Incarnation, r.Leaving, r.VMM, r.Ending, r.Wanted = nil, nil, nil, nil, WantedStopped
 	r.Generation, r.Updated = r.Generation+1, at.Now
 	return r
 }
@@ -86,7 +86,7 @@ func (r Record) Stopped(at operation.Stamp) Record {
 // ChosenID is the id that the control plane has chosen for the next run; empty if
 // it has not, or a run had it already.
 func (r Record) ChosenID() string {
-	if r.VMM == nil || slices.ContainsFunc(r.Runs(), func(run Run) bool { return run.PropolisID == r.VMM.PropolisID }) {
+	if r.VMM == nil || slices.ContainsFunc(r.Incarnations(), func(incarnation Incarnation) bool { return incarnation.PropolisID == r.VMM.PropolisID }) {
 		return ""
 	}
 	return r.VMM.PropolisID
@@ -94,11 +94,11 @@ func (r Record) ChosenID() string {
 
 // VMIDs are the Propolis ids of the runs that count, and those that the control
 // plane knows of besides.
-func (r Record) VMIDs(counts func(Run) bool) []string {
+func (r Record) VMIDs(counts func(Incarnation) bool) []string {
 	var all []string
-	for _, run := range r.Runs() {
-		if counts(run) {
-			all = append(all, run.PropolisID)
+	for _, incarnation := range r.Incarnations() {
+		if counts(incarnation) {
+			all = append(all, incarnation.PropolisID)
 		}
 	}
 	if r.VMM != nil && !slices.Contains(all, r.VMM.PropolisID) {

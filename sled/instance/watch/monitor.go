@@ -67,8 +67,8 @@ const (
 func Monitor(s instance.Settings, h host.Host, r record.Record, zones Zones, tell func(Observation)) func(context.Context) {
 	r.Name = strings.Clone(r.Name) // which is part of the text of all of the record
 	m := &monitor{
-		client: propolis.Client{Host: h, Target: layout.TargetOf(s.Blueprint(), r)}, zone: strings.Clone(r.Run.Zone),
-		zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID),
+		client: propolis.Client{Host: h, Target: layout.TargetOf(s.Blueprint(), r)}, zone: strings.Clone(r.Incarnation.Zone),
+		zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Incarnation.PropolisID),
 	}
 	m.last.State = record.Unknown
 	return m.watch

@@ -82,7 +82,7 @@ func monitored() (instance.Settings, record.Record) {
 	return s, record.Record{
 		ID: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f", Name: "web1", Wanted: record.WantedRunning,
 		Spec: record.Spec{Address: record.Address{Mode: record.Static, Prefix: netip.MustParsePrefix("10.77.0.5/24")}},
-		Run: &record.Run{
+		Incarnation: &record.Incarnation{
 			PropolisID: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e60", Zone: "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e60",
 			Zonepath: "/zone/web1", Control: record.VNIC{Name: "vnic_propolis0"}, Ensured: true,
 		},
@@ -120,7 +120,7 @@ func TestAMonitorTells(t *testing.T) {
 					if p.zone == "" {
 						return nil, p.zones
 					}
-					return []zone.Zone{{Name: r.Run.Zone, State: p.zone}}, p.zones
+					return []zone.Zone{{Name: r.Incarnation.Zone, State: p.zone}}, p.zones
 				}
 				var told []string
 				ctx, cancel := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ func TestAMonitorTells(t *testing.T) {
 					watch := Monitor(s, h, r, zones, func(o Observation) {
 						text := o.State
 						if o.Reason != "" {
-							text += ": " + strings.ReplaceAll(o.Reason, r.Run.Zone, "ZONE")
+							text += ": " + strings.ReplaceAll(o.Reason, r.Incarnation.Zone, "ZONE")
 						}
 						told = append(told, text)
 					})

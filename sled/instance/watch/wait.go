@@ -113,7 +113,7 @@ func Reached(is, goal record.State) bool {
 // checkReachable reports whether an instance will not come to a state by itself. One
 // that a verb is taking down is stopping, and has not failed.
 func checkReachable(i instance.Instance, goal record.State) error {
-	deleted := i.State == record.Absent && i.Run == nil && i.Reason == ReasonDeleted
+	deleted := i.State == record.Absent && i.Incarnation == nil && i.Reason == ReasonDeleted
 	if goal == record.Absent || Reached(i.State, goal) || i.State != record.Failed && !deleted {
 		return nil
 	}

@@ -155,7 +155,7 @@ func (w *watch) look(ctx context.Context) error {
 			continue
 		}
 		there[r.ID] = true
-		if run, tells := w.listening[r.ID]; !tells || r.Run == nil || r.Run.PropolisID != run {
+		if run, tells := w.listening[r.ID]; !tells || r.Incarnation == nil || r.Incarnation.PropolisID != run {
 			silent = append(silent, r)
 		} else if i := w.told[r.ID]; i.ID != "" {
 			i.Record = r
@@ -184,18 +184,18 @@ func tells(i instance.Instance) bool {
 	if i.State == record.Stopping && i.Reason != "" {
 		return false // An operation takes it down: its Propolis may be gone already.
 	}
-	return i.Run != nil && i.Run.Ensured && !slices.Contains(final, i.State)
+	return i.Incarnation != nil && i.Incarnation.Ensured && !slices.Contains(final, i.State)
 }
 
 // listen follows a machine until it will tell no more.
 func (w *watch) listen(ctx context.Context, r record.Record) {
-	if w.listening[r.ID] == r.Run.PropolisID {
+	if w.listening[r.ID] == r.Incarnation.PropolisID {
 		return
 	}
-	w.listening[r.ID] = r.Run.PropolisID
+	w.listening[r.ID] = r.Incarnation.PropolisID
 	w.polls.Go(func() {
 		say := func(h heard) {
-			h.id, h.run = r.ID, r.Run.PropolisID
+			h.id, h.run = r.ID, r.Incarnation.PropolisID
 			select {
 			case w.heard <- h:
 			case <-ctx.Done():
@@ -240,7 +240,7 @@ func (w *watch) gone(there map[string]bool) error {
 		}
 		delete(w.told, id)
 		delete(w.listening, id)
-		i.Status, i.Run = instance.Status{State: record.Absent, Reason: ReasonDeleted}, nil
+		i.Status, i.Incarnation = instance.Status{State: record.Absent, Reason: ReasonDeleted}, nil
 		if err := w.tell(i); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func TestAThousandSledsSpreadTheirFirstLook(t *testing.T) {
 		looks := make(chan time.Duration, sleds)
 		for n := range sleds {
 			r := rand.New(rand.NewPCG(uint64(n), 58))
-			go Pace{Random: r.Float64}.Run(ctx, nil, func(context.Context) error { looks <- time.Since(began); return nil })
+			go Schedule{Random: r.Float64}.Run(ctx, nil, func(context.Context) error { looks <- time.Since(began); return nil })
 		}
 		var histogram [16]int // of half minutes from 2 to 10 minutes
 		for range sleds {
@@ -48,7 +48,7 @@ func TestAThousandSledsSpreadTheirFirstLook(t *testing.T) {
 }
 
 func TestNext(t *testing.T) {
-	half := Pace{Random: func() float64 { return 0.5 }}
+	half := Schedule{Random: func() float64 { return 0.5 }}
 	old := &UnsupportedError{}
 	down := fmt.Errorf("x: %w", host.ErrTransient)
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestNext(t *testing.T) {
 		}
 	}
 	for _, random := range []float64{0, 0.999999} {
-		p := Pace{Random: func() float64 { return random }}
+		p := Schedule{Random: func() float64 { return random }}
 		if got, _ := p.Next(nil, 0); got < 54*time.Minute || got > 66*time.Minute {
 			t.Error(got)
 		}
@@ -85,7 +85,7 @@ func TestWhenASledLooks(t *testing.T) {
 		var mu sync.Mutex
 		var looks []time.Duration
 		var fails error
-		go Pace{Random: func() float64 { return 0.5 }}.Run(ctx, events, func(context.Context) error {
+		go Schedule{Random: func() float64 { return 0.5 }}.Run(ctx, events, func(context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			looks = append(looks, time.Since(began))

@@ -18,10 +18,10 @@ import (
 // Settings are the configuration of the sled's storage, and what the
 // operator asks of this operation.
 type Settings struct {
-	Disks []disk.Source
-	Dir   string // of the files that stand for disks; empty: disks are disks
-	Own   []Own
-	Keys  *key.Ring // nil: no source is configured
+	Disks  []disk.Source
+	Dir    string // of the files that stand for disks; empty: disks are disks
+	Custom []CustomDataset
+	Keys   *key.Ring // nil: no source is configured
 
 	Format      []string // disks that may be formatted if they are proven blank, by name, slot or serial number
 	FormatBlank bool     // every blank one may
@@ -135,7 +135,7 @@ func (s Settings) lookUnder(ctx context.Context, h host.Host, seen *Seen) error 
 		if !p.Answers() {
 			continue
 		}
-		for _, want := range Of(p.Name, s.Own) {
+		for _, want := range Of(p.Name, s.Custom) {
 			is, there := seen.Inv.Dataset(want.Dataset)
 			above, known := seen.Inv.Dataset(path.Dir(want.Dataset))
 			visible := path.Dir(want.Dataset) == want.Pool || known && above.Mounted

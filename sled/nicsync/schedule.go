@@ -10,10 +10,10 @@ import (
 	"github.com/sledctl/sledctl/peer/napi"
 )
 
-// Pace says when a sled looks: after a while of its own, so that the sleds of a
+// Schedule says when a sled looks: after a while of its own, so that the sleds of a
 // data centre that start together do not ask together; when something happened to
 // a VM; every hour; and rarely where NAPI cannot tell what is this sled's.
-type Pace struct {
+type Schedule struct {
 	Random func() float64 // from 0 to below 1
 	// Within is how long after its start a sled first looks at the latest; 0: 10
 	// minutes.
@@ -32,7 +32,7 @@ const (
 
 // First is how long after its start a sled first looks: 2 to 10 minutes, or a
 // fifth of Within to all of it.
-func (p Pace) First() time.Duration {
+func (p Schedule) First() time.Duration {
 	most := cmp.Or(p.Within, firstMost)
 	least := most / firstLeast
 	return least + time.Duration(p.Random()*float64(most-least))
@@ -42,7 +42,7 @@ func (p Pace) First() time.Duration {
 // meanwhile brings it forward. err is how the look ended, and failures how many
 // ended in error in a row, this one included. NAPI is asked for what it did not
 // know after 1 to 2 hours, 2 to 4, 4 to 8: it may be another one by then.
-func (p Pace) Next(err error, failures int) (wait time.Duration, eager bool) {
+func (p Schedule) Next(err error, failures int) (wait time.Duration, eager bool) {
 	_, unsupported := errors.AsType[*UnsupportedError](err)
 	switch {
 	case unsupported:
@@ -64,7 +64,7 @@ func passing(err error) bool {
 
 // Run looks until the context ends. Something that happens to a VM is looked at 5
 // s later, together with what happens meanwhile.
-func (p Pace) Run(ctx context.Context, happened <-chan struct{}, look func(context.Context) error) {
+func (p Schedule) Run(ctx context.Context, happened <-chan struct{}, look func(context.Context) error) {
 	due := time.Now().Add(p.First())
 	eager, failures := false, 0 // the first look waits, whatever happens
 	for {

@@ -31,8 +31,8 @@ const (
 	ByMark                  // it carries a mark that sledctl sets
 )
 
-// Claim says whose an object is.
-type Claim struct {
+// Owner says who owns an object, and by what evidence.
+type Owner struct {
 	Evidence Evidence
 	Role     Role
 	Instance uuid.UUID // from a mark; Nil where there is none
@@ -47,10 +47,10 @@ type Claim struct {
 }
 
 // Ours says whether the evidence is enough.
-func (c Claim) Ours() bool { return c.Evidence >= ByName }
+func (c Owner) Ours() bool { return c.Evidence >= ByName }
 
 // doubted is the claim of something of which a name says more than the rest.
-func (c Claim) doubted(why string) Claim {
+func (c Owner) doubted(why string) Owner {
 	c.Evidence, c.Doubt = Alike, why
 	return c
 }
@@ -63,10 +63,10 @@ type Place struct {
 	Attrs map[string]string
 }
 
-// WhoseZone classifies a zone on a sled with these pools for zones. Without a
+// OwnerOfZone classifies a zone on a sled with these pools for zones. Without a
 // mark the name must be whole, the zonepath one that we give, and nobody else
 // may have written on it.
-func (p Prefixes) WhoseZone(z Place, pools []string) Claim {
+func (p Prefixes) OwnerOfZone(z Place, pools []string) Owner {
 	c := p.byZoneName(z.Name)
 	if id, ok := parseUUID(z.Attrs[AttrInstance]); ok {
 		c.Evidence, c.Role, c.Instance, c.Doubt = ByMark, RoleInstance, id, ""
@@ -107,32 +107,32 @@ func zonePool(z Place, pools []string) (string, bool) {
 	return "", false
 }
 
-func (p Prefixes) byZoneName(name string) Claim {
+func (p Prefixes) byZoneName(name string) Owner {
 	if id, ok := p.ParseZoneName(name); ok {
-		return Claim{Evidence: ByName, Role: RoleInstance, Propolis: id}
+		return Owner{Evidence: ByName, Role: RoleInstance, Propolis: id}
 	}
 	if base, ok := p.ParseBaseName(name); ok {
-		return Claim{Evidence: ByName, Role: RoleBase, Base: base}
+		return Owner{Evidence: ByName, Role: RoleBase, Base: base}
 	}
 	return byPrefix(name, "zone", p.Zone, p.Base, p.OtherZone)
 }
 
-func byPrefix(name, what string, prefixes ...string) Claim {
+func byPrefix(name, what string, prefixes ...string) Owner {
 	for _, prefix := range prefixes {
 		if prefix != "" && strings.HasPrefix(name, prefix) {
-			return Claim{}.doubted("no " + what + " of sledctl is called so, though it begins with " + prefix)
+			return Owner{}.doubted("no " + what + " of sledctl is called so, though it begins with " + prefix)
 		}
 	}
-	return Claim{}
+	return Owner{}
 }
 
 // NameOfZone classifies a name alone: what it says is needed, not enough.
-func (p Prefixes) NameOfZone(name string) Claim { return p.byZoneName(name) }
+func (p Prefixes) NameOfZone(name string) Owner { return p.byZoneName(name) }
 
 // NameOfVNIC classifies a VNIC by its name alone.
-func (p Prefixes) NameOfVNIC(name string) Claim {
+func (p Prefixes) NameOfVNIC(name string) Owner {
 	if role, n, ok := p.ParseVNIC(name); ok {
-		return Claim{Evidence: ByName, Role: role, Number: n}
+		return Owner{Evidence: ByName, Role: role, Number: n}
 	}
 	return byPrefix(name, "VNIC", p.VNIC, p.Guest, p.OtherVNIC)
 }
@@ -145,10 +145,10 @@ type VNIC struct {
 	Addresses []string
 }
 
-// WhoseVNIC classifies a VNIC. VNICs carry no marks: the name must be whole, it
+// OwnerOfVNIC classifies a VNIC. VNICs carry no marks: the name must be whole, it
 // must lie over a link over which we put VNICs, and the global zone may have no
 // address on it. Whether a zone of somebody else has it, the caller knows.
-func (p Prefixes) WhoseVNIC(v VNIC, under []string) Claim {
+func (p Prefixes) OwnerOfVNIC(v VNIC, under []string) Owner {
 	c := p.NameOfVNIC(v.Name)
 	switch {
 	case c.Evidence != ByName:
@@ -161,14 +161,14 @@ func (p Prefixes) WhoseVNIC(v VNIC, under []string) Claim {
 	return c
 }
 
-// WhoseDataset classifies a dataset or snapshot by its name and its local user
+// OwnerOfDataset classifies a dataset or snapshot by its name and its local user
 // properties. Its name is sledctl's if one of its parts, but for the pool's, is
 // the name of a zone that sledctl makes; a mark counts on the dataset that
 // carries it.
-func (p Prefixes) WhoseDataset(name string, local map[string]string) Claim {
+func (p Prefixes) OwnerOfDataset(name string, local map[string]string) Owner {
 	dataset, _, snapshot := strings.Cut(name, "@")
 	parts := strings.Split(dataset, "/")
-	var c Claim
+	var c Owner
 	for i, part := range parts[1:] {
 		if c = p.byZoneName(part); c.Evidence != Foreign {
 			c.Below = snapshot || i+2 < len(parts)

@@ -14,36 +14,38 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// Own is a dataset that an operator wants on every pool of a kind.
-type Own struct {
+// CustomDataset is a dataset that an operator wants on every pool of a kind.
+type CustomDataset struct {
 	On         naming.PoolKind // on which pools
 	Name       string          // below the pool: images, crypt/images
 	Mountpoint string          // empty: where its name says
 	Properties []zfs.Property
 }
 
-// OwnError is a description of a dataset that cannot be understood.
-type OwnError struct{ Text, Problem, Want string }
+// CustomDatasetError is a description of a dataset that cannot be understood.
+type CustomDatasetError struct{ Text, Problem, Want string }
 
 // Error says what would be right.
-func (e *OwnError) Error() string {
+func (e *CustomDatasetError) Error() string {
 	return fmt.Sprintf("dataset %q: %s: want %s", e.Text, e.Problem, e.Want)
 }
 
-func (*OwnError) Kind() fault.Kind { return fault.Usage }
+func (*CustomDatasetError) Kind() fault.Kind { return fault.Usage }
 
-// ParseOwn reads u2:NAME or m2:NAME, followed by PROPERTY=VALUE as often as
+// ParseCustomDataset reads u2:NAME or m2:NAME, followed by PROPERTY=VALUE as often as
 // needed, with blanks between them: quota, reservation (bytes, or with a unit), compression, canmount,
 // mountpoint, and uuid, which tells it from another dataset of the same name.
-// size reads a size with a unit. Errors: *OwnError.
-func ParseOwn(text string, size func(string) (uint64, error)) (Own, error) {
-	bad := func(problem, want string) (Own, error) { return Own{}, &OwnError{text, problem, want} }
+// size reads a size with a unit. Errors: *CustomDatasetError.
+func ParseCustomDataset(text string, size func(string) (uint64, error)) (CustomDataset, error) {
+	bad := func(problem, want string) (CustomDataset, error) {
+		return CustomDataset{}, &CustomDatasetError{text, problem, want}
+	}
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return bad("empty", "u2:NAME or m2:NAME")
 	}
 	on, name, _ := strings.Cut(words[0], ":")
-	o := Own{Name: name, On: map[string]naming.PoolKind{"u2": naming.ExternalPool, "m2": naming.InternalPool}[on]}
+	o := CustomDataset{Name: name, On: map[string]naming.PoolKind{"u2": naming.ExternalPool, "m2": naming.InternalPool}[on]}
 	if o.On == "" {
 		return bad(fmt.Sprintf("no kind of disk %q", on), "u2:NAME or m2:NAME")
 	}

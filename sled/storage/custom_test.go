@@ -20,7 +20,7 @@ func TestOperatorsNameDatasetsOfTheirOwn(t *testing.T) {
 		}
 		return strconv.ParseUint(s, 10, 64)
 	}
-	for text, want := range map[string]Own{
+	for text, want := range map[string]CustomDataset{
 		"u2:images":          {On: naming.ExternalPool, Name: "images"},
 		"m2:a/b quota=2G":    {On: naming.InternalPool, Name: "a/b", Properties: props("quota", "2147483648")},
 		"u2:x mountpoint=/x": {On: naming.ExternalPool, Name: "x", Mountpoint: "/x"},
@@ -28,7 +28,7 @@ func TestOperatorsNameDatasetsOfTheirOwn(t *testing.T) {
 			On: naming.ExternalPool, Name: "x", Properties: props("reservation", "7", "compression", "lz4", "canmount", "noauto", "oxide:uuid", id),
 		},
 	} {
-		got, err := ParseOwn(text, bytes)
+		got, err := ParseCustomDataset(text, bytes)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", text, err, diff)
 		}
@@ -37,8 +37,8 @@ func TestOperatorsNameDatasetsOfTheirOwn(t *testing.T) {
 		"", "images", "u3:x", "u2:", "u2:/x", "u2:a//b", "u2:a@b", "u2:x quota", "u2:x quota=much", "u2:x quto=1", "u2:x canmount=yes", "u2:x mountpoint=x", "u2:x uuid=1",
 		"u2:x compression=",
 	} {
-		if own, err := ParseOwn(text, bytes); !errors.As(err, new(*OwnError)) {
-			t.Errorf("%q: %+v, %v", text, own, err)
+		if custom, err := ParseCustomDataset(text, bytes); !errors.As(err, new(*CustomDatasetError)) {
+			t.Errorf("%q: %+v, %v", text, custom, err)
 		}
 	}
 }

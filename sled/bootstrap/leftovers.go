@@ -7,17 +7,17 @@ import (
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
-// Left are the reports that tell what is left of a bootstrap that did not
+// Leftovers are the reports that tell what is left of a bootstrap that did not
 // succeed. If it continued although some disks were not as they must be, only their
 // part has left anything; where it ended halfway, all of its parts have.
-func Left(parts []Part) []operation.Report {
+func Leftovers(parts []Part) []operation.Report {
 	var all, failed []operation.Report
 	halfWay := false
 	for _, p := range parts {
 		all = append(all, p.Report)
 		if p.Err != nil {
 			failed = append(failed, p.Report)
-			halfWay = halfWay || !errors.As(p.Err, new(*storage.PartlyError))
+			halfWay = halfWay || !errors.As(p.Err, new(*storage.PartialError))
 		}
 	}
 	if halfWay {

@@ -7,31 +7,31 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Whose says whose a zone is, by its name, its place and its attrs. Zones,
+// Owner says who owns a zone, by its name, its place and its attrs. Zones,
 // Configs and Pools must be known; with Datasets it is also seen whether the
 // place is what it seems to be.
-func (inv *Inventory) Whose(names naming.Prefixes, z zone.Zone) naming.Claim {
+func (inv *Inventory) Owner(names naming.Prefixes, z zone.Zone) naming.Owner {
 	if z.Name == zone.Global {
-		return naming.Claim{}
+		return naming.Owner{}
 	}
 	config, _ := inv.Config(z.Name)
-	return inv.whose(names, naming.Place{Name: z.Name, Path: z.Path, Attrs: attrs(config)})
+	return inv.owner(names, naming.Place{Name: z.Name, Path: z.Path, Attrs: attrs(config)})
 }
 
-// WhoseConfig is Whose for a configuration that no index names.
-func (inv *Inventory) WhoseConfig(names naming.Prefixes, name string, c zone.Config) naming.Claim {
-	return inv.whose(names, naming.Place{Name: name, Path: c.Zonepath, Attrs: attrs(c)})
+// OwnerOfConfig is Owner for a configuration that no index names.
+func (inv *Inventory) OwnerOfConfig(names naming.Prefixes, name string, c zone.Config) naming.Owner {
+	return inv.owner(names, naming.Place{Name: name, Path: c.Zonepath, Attrs: attrs(c)})
 }
 
-func (inv *Inventory) whose(names naming.Prefixes, p naming.Place) naming.Claim {
-	claim := names.WhoseZone(p, ZonePools(inv.pools))
-	if claim.Evidence != naming.ByName {
-		return claim
+func (inv *Inventory) owner(names naming.Prefixes, p naming.Place) naming.Owner {
+	owner := names.OwnerOfZone(p, ZonePools(inv.pools))
+	if owner.Evidence != naming.ByName {
+		return owner
 	}
 	if over, there := inv.mountedAt(path.Dir(p.Path)); there && !inv.isZoneParent(over) {
-		claim.Evidence, claim.Doubt = naming.Alike, "it has no mark, and lies in "+over+", where no zone of sledctl does"
+		owner.Evidence, owner.Doubt = naming.Alike, "it has no mark, and lies in "+over+", where no zone of sledctl does"
 	}
-	return claim
+	return owner
 }
 
 // mountedAt is the file system that is mounted on a directory.

@@ -12,16 +12,16 @@ import (
 
 const module = "github.com/sledctl/sledctl"
 
-// room is a package's place in the layers.
-type room struct {
-	// floor: imports go down only, and never to another room of one's floor.
-	floor int
-	// below is how far a subpackage lies below its parent, whose floor it
+// place is a package's place in the layers.
+type place struct {
+	// layer: imports go down only, and never to another place of one's layer.
+	layer int
+	// below is how far a subpackage lies below its parent, whose layer it
 	// shares: a parent imports its children, and a child those below it.
 	below int
 	// by, if set, are the only packages that may import this one.
 	by []string
-	// imports, if set, replaces the rule of the floors.
+	// imports, if set, replaces the rule of the layers.
 	imports []string
 	// machine allows what else only host and sim may: see forbidden.
 	machine []use
@@ -37,86 +37,86 @@ const (
 	useSignals use = "signals" // syscall beyond error numbers
 )
 
-// floors are the layers of the code. A package that is not in them fails the test: a
+// layers are the layers of the code. A package that is not in them fails the test: a
 // new package is added here with its layer.
-func floors() map[string]room {
+func layers() map[string]place {
 	all := []use{useFiles, useExec, useDial, useSignals}
-	sim := room{imports: []string{"host", "sim", "sim/"}, by: append(commandLine(), "sim", "sim/", "test/bench", "test/lattice", "test/sledtest"), machine: all}
-	return map[string]room{
-		"cmd/sledctl": {floor: 8},
+	sim := place{imports: []string{"host", "sim", "sim/"}, by: append(commandLine(), "sim", "sim/", "test/bench", "test/lattice", "test/sledtest"), machine: all}
+	return map[string]place{
+		"cmd/sledctl": {layer: 8},
 
 		// Where the operator stands: documents, settings, output; not the sled.
-		"test/bench":        {floor: 9, machine: all},                      // measures the program from outside
-		"test/fuzz":         {floor: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
-		"docs/generate":     {floor: 9, machine: []use{useFiles}},
-		"commands":          {floor: 7},
+		"test/bench":        {layer: 9, machine: all},                      // measures the program from outside
+		"test/fuzz":         {layer: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
+		"docs/generate":     {layer: 9, machine: []use{useFiles}},
+		"commands":          {layer: 7},
 		"commands/config":   {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 		"commands/terminal": {by: commandLine(), imports: []string{"host", "host/fault"}, machine: []use{useFiles}},
 
 		// A folder for each word that a command line begins with, and what they share.
-		"commands/agent":       {floor: 7, below: 1},
-		"commands/base":        {floor: 7, below: 1},
-		"commands/bootstrap":   {floor: 7, below: 1},
-		"commands/instance":    {floor: 7, below: 1, machine: []use{useFiles, useSignals}},
-		"commands/ledger":      {floor: 7, below: 1},
-		"commands/propolis":    {floor: 7, below: 1},
-		"commands/reap":        {floor: 7, below: 1},
-		"commands/sim":         {floor: 7, below: 1, machine: []use{useExec}}, // a shell
-		"commands/storage":     {floor: 7, below: 1},
-		"commands/trace":       {floor: 7, below: 1},
-		"commands/vnic":        {floor: 7, below: 1},
-		"commands/zone":        {floor: 7, below: 1, machine: []use{useFiles}},
-		"commands/history":     {floor: 7, below: 2}, // instance history is one, too
-		"commands/nics":        {floor: 7, below: 2}, // the agent syncs as nics sync does
-		"commands/step":        {floor: 7, below: 2},
-		"commands/description": {floor: 7, below: 3},
-		"commands/cli":         {floor: 7, below: 4, machine: []use{useFiles, useExec, useSignals}},
+		"commands/agent":       {layer: 7, below: 1},
+		"commands/base":        {layer: 7, below: 1},
+		"commands/bootstrap":   {layer: 7, below: 1},
+		"commands/instance":    {layer: 7, below: 1, machine: []use{useFiles, useSignals}},
+		"commands/ledger":      {layer: 7, below: 1},
+		"commands/propolis":    {layer: 7, below: 1},
+		"commands/reap":        {layer: 7, below: 1},
+		"commands/sim":         {layer: 7, below: 1, machine: []use{useExec}}, // a shell
+		"commands/storage":     {layer: 7, below: 1},
+		"commands/trace":       {layer: 7, below: 1},
+		"commands/vnic":        {layer: 7, below: 1},
+		"commands/zone":        {layer: 7, below: 1, machine: []use{useFiles}},
+		"commands/history":     {layer: 7, below: 2}, // instance history is one, too
+		"commands/nics":        {layer: 7, below: 2}, // the agent syncs as nics sync does
+		"commands/step":        {layer: 7, below: 2},
+		"commands/description": {layer: 7, below: 3},
+		"commands/cli":         {layer: 7, below: 4, machine: []use{useFiles, useExec, useSignals}},
 
-		"agent":          {floor: 6, machine: []use{useFiles}},
-		"agent/client":   {floor: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
-		"agent/api":      {floor: 6, below: 2},
-		"sled/bootstrap": {floor: 5},
-		"sled/failure":   {floor: 5}, // what commands print of an error, and an agent answers
-		"sled/reap":      {floor: 4},
+		"agent":          {layer: 6, machine: []use{useFiles}},
+		"agent/client":   {layer: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
+		"agent/api":      {layer: 6, below: 2},
+		"sled/bootstrap": {layer: 5},
+		"sled/failure":   {layer: 5}, // what commands print of an error, and an agent answers
+		"sled/reap":      {layer: 4},
 
-		"sled/storage": {floor: 3}, "sled/network": {floor: 3}, "sled/base": {floor: 3}, "sled/instance": {floor: 3}, "sled/nicsync": {floor: 3}, "sled/memory": {floor: 3},
+		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3},
 
 		// Above their parent: what asks for an instance, and who follows one.
-		"sled/instance/documents": {floor: 3, below: -1}, "sled/instance/watch": {floor: 3, below: -1},
+		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1},
 
-		"sled/instance/record":  {floor: 3, below: 6},
-		"sled/instance/layout":  {floor: 3, below: 5},
-		"sled/instance/secrets": {floor: 3, below: 4},
+		"sled/instance/record":  {layer: 3, below: 6},
+		"sled/instance/layout":  {layer: 3, below: 5},
+		"sled/instance/secrets": {layer: 3, below: 4},
 		// What the operations of instances decide by: two sleds, and zones without a record.
-		"sled/instance/migration": {floor: 3, below: 3}, "sled/instance/adoption": {floor: 3, below: 3},
+		"sled/instance/migration": {layer: 3, below: 3}, "sled/instance/adoption": {layer: 3, below: 3},
 
-		"engine/operation":               {floor: 2},
+		"engine/operation":               {layer: 2},
 		"engine/operation/operationtest": {imports: []string{"host", "engine/ledger", "engine/operation", "test/hosttest"}, by: []string{}}, // for tests
 
-		"engine/plan": {floor: 1}, "engine/inventory": {floor: 1}, "engine/ledger": {floor: 1}, "engine/bundle": {floor: 1}, "engine/ledger/format": {floor: 1, below: 1},
+		"engine/plan": {layer: 1}, "engine/inventory": {layer: 1}, "engine/ledger": {layer: 1}, "engine/bundle": {layer: 1}, "engine/ledger/format": {layer: 1, below: 1},
 
 		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/reservoir": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {},
-		"illumos/ofmt": {floor: -1}, // how dladm and ipadm print for programs
+		"illumos/ofmt": {layer: -1}, // how dladm and ipadm print for programs
 		"propolis":     {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
-		"peer/dropshot":              {floor: -1},                                                                                 // what the servers of Propolis and of the control plane are made with
+		"peer/dropshot":              {layer: -1},                                                                                 // what the servers of Propolis and of the control plane are made with
 		"peer/dropshot/dropshottest": {imports: []string{"test/refdata"}, by: []string{"sim/simtest/contract"}},                   // for tests
 		"test/refdata":               {imports: []string{}, by: []string{"peer/dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
-		"peer/exchange":              {floor: -2},                                                                                 // one HTTP request over the boundary, for the packages of layer 0
+		"peer/exchange":              {layer: -2},                                                                                 // one HTTP request over the boundary, for the packages of layer 0
 		"peer/exchange/exchangetest": {imports: []string{"host"}, by: []string{"test/steptest"}},                                  // for tests
 
 		// The one boundary, and the sled that is simulated behind it.
-		"host": {floor: -3, machine: all}, "host/fault": {floor: -3, below: 1}, "host/lock": {floor: -3, below: 1},
+		"host": {layer: -3, machine: all}, "host/fault": {layer: -3, below: 1}, "host/lock": {layer: -3, below: 1},
 		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{"test/sledtest"}, machine: []use{useFiles}},                   // for tests
 		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice", "test/sledtest"}}, // for tests
 		"test/hosttest/expect": {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
 		"test/lattice":         {imports: []string{"host", "sim", "sim/world", "test/hosttest"}, by: []string{"test/sledtest"}},                                     // for tests
 		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
-		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                                                       // measures the code
+		"test/structure":       {layer: 9, machine: []use{useExec, useFiles}},                                                                                       // measures the code
 		"test/mutants":         {imports: []string{}, by: []string{}},                                                                                               // for tests
 		"test/steptest":        {imports: []string{"host", "peer/exchange/exchangetest"}, by: []string{}},                                                           // for tests: what every step promises
-		"test/sledtest":        {floor: 9, machine: all},                                                                                                            // for tests: command lines on a simulated sled
+		"test/sledtest":        {layer: 9, machine: all},                                                                                                            // for tests: command lines on a simulated sled
 		"sim/simtest":          {imports: []string{"sim/world"}, by: []string{"test/sledtest"}, machine: []use{useDial}},                                            // for tests
 	}
 }
@@ -174,17 +174,17 @@ func TestFloors(t *testing.T) {
 		t.Fatalf("only %d packages found", len(sources))
 	}
 	for _, s := range sources {
-		for _, fault := range faults(s, floors()) {
+		for _, fault := range faults(s, layers()) {
 			t.Error(fault)
 		}
 	}
 }
 
 // faults says where a package leaves the plan.
-func faults(s source, plan map[string]room) []string {
+func faults(s source, plan map[string]place) []string {
 	here, ok := plan[s.name]
 	if !ok {
-		return []string{fmt.Sprintf("%s is not in the table of floors: say where it stands", s.name)}
+		return []string{fmt.Sprintf("%s is not in the table of layers: say where it stands", s.name)}
 	}
 	var out []string
 	for _, path := range s.imports {
@@ -208,22 +208,22 @@ func faults(s source, plan map[string]room) []string {
 	return out
 }
 
-func importFault(name string, here room, other string, plan map[string]room) string {
+func importFault(name string, here place, other string, plan map[string]place) string {
 	there, known := plan[other]
 	switch {
 	case !known:
-		return "it is not in the table of floors"
+		return "it is not in the table of layers"
 	case there.by != nil && !matches(there.by, name):
 		return fmt.Sprintf("only %v may", there.by)
 	case here.imports != nil:
 		if !matches(here.imports, other) {
 			return fmt.Sprintf("it may import %v only", here.imports)
 		}
-	case there.by != nil || there.floor < here.floor:
-	case there.floor > here.floor:
-		return fmt.Sprintf("that goes up, from floor %d to %d", here.floor, there.floor)
+	case there.by != nil || there.layer < here.layer:
+	case there.layer > here.layer:
+		return fmt.Sprintf("that goes up, from layer %d to %d", here.layer, there.layer)
 	case family(name) != family(other):
-		return fmt.Sprintf("that goes sideways, on floor %d", here.floor)
+		return fmt.Sprintf("that goes sideways, on layer %d", here.layer)
 	case there.below <= here.below:
 		return "a subpackage lies below its parent"
 	}
@@ -302,7 +302,7 @@ func TestFloorsWouldFail(t *testing.T) {
 		{uses("host", useExec), ""},
 		{uses("sim/world", useFiles), ""},
 	} {
-		got := strings.Join(faults(c.source, floors()), "; ")
+		got := strings.Join(faults(c.source, layers()), "; ")
 		if c.want == "" && got != "" || c.want != "" && !strings.Contains(got, c.want) {
 			t.Errorf("%s importing %v, using %v: %q, want %q", c.source.name, c.source.imports, c.source.uses, got, c.want)
 		}
