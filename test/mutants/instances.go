@@ -6,7 +6,7 @@ func ofInstances() []Mutant {
 		{
 			Name:  "a disk is reserved under the key of a physical one",
 			Plant: []Patch{{"sled/instance/record/record.go", "return naming.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return naming.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
-			Found: script("disk_writable", "disk_writable.txtar:28: no match"),
+			Found: script("disk_writable", "no match for `attached/.*rpool%2Fv1\\tnull`"),
 		},
 		{
 			Name:    "two VMs write to one disk",
@@ -56,7 +56,7 @@ func ofInstances() []Mutant {
 		{
 			Name:  "links are held to list them",
 			Plant: []Patch{{"engine/inventory/lent.go", "who := wants[l.Name]", "OLD; if MUTANT { who, blind = nil, true }"}},
-			Found: script("links_helios", "dladm: a listing of all links"),
+			Found: script("vnic_zones_helios", "dladm: a listing of all links"),
 		},
 		{
 			Name:    "what zonecfg says is not heard where it exits 0",

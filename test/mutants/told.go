@@ -7,7 +7,7 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name:  "datasets of a pool that does not answer are ready",
 			Plant: []Patch{{"sled/storage/status.go", "case !p.Answers():", "case !p.Answers() && !MUTANT:"}},
-			Found: script("storage_truth", "no match for `^dataset\\tunknown\\tpool"),
+			Found: script("storage_pulled_and_full", "no match for `^dataset\\tunknown\\tpool"),
 		},
 		{
 			Name:    "a machine's secrets stand in the ledger",
@@ -24,17 +24,17 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name:  "a base counts the datasets of its clones",
 			Plant: []Patch{{"sled/base/retire.go", "st.Valid, st.Reason = r.valid(seen)", "OLD; if MUTANT { st.Clones = len(clonesOf(r, seen)) }"}},
-			Found: script("storage_truth", "no match for `^1$`"),
+			Found: script("storage_pulled_and_full", "no match for `^1$`"),
 		},
 		{
 			Name:  "a simulated sled that nobody has laid out has no configuration",
 			Plant: []Patch{{"commands/cli/simulated.go", "return sim.Ensure(dir, Configured(sim.Options{Seed: 1}))", "if MUTANT { return sim.Ensure(dir, sim.Options{Seed: 1}) }; OLD"}},
-			Found: script("sim_fresh", "FAIL: testdata/script/sim_fresh.txtar"),
+			Found: script("sim_init", "FAIL: testdata/script/sim_init.txtar"),
 		},
 		{
 			Name:    "help of nothing succeeds",
 			Plant:   []Patch{{"commands/root.go", "case len(rest) > 0 && cmd.HasAvailableSubCommands():", "case MUTANT: return cmd.Help()\n OLD"}},
-			Found:   script("bad_words", "[sledctl help nope]: exit 0, want 2"),
+			Found:   script("bad_arguments", "[sledctl help nope]: exit 0, want 2"),
 			Besides: true,
 		},
 		{
@@ -116,7 +116,7 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name:  "one cause of all is reported as if running again helped",
 			Plant: []Patch{{"sled/instance/many.go", "kind := fault.Of(e.Failures[0].Err)\n", "OLD; if MUTANT { return fault.Partial }\n"}},
-			Found: script("many_codes", "exit 3, want 8"),
+			Found: script("instance_several_exit_codes", "exit 3, want 8"),
 		},
 	}
 }
