@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/sledctl/sledctl/propolis/spec"
 )
 
 // resolve makes the names of Propolis' files absolute.
@@ -177,12 +179,8 @@ func (n Names) where(v *validator) string {
 	return strings.Join(all, ", ")
 }
 
-// maxCPUs is what Propolis takes at most, in the build that omicron uses
-// (oxidecomputer/propolis, feature omicron-build); others take 32.
-const maxCPUs = 254
-
 func (i Instance) validate(v *validator) {
-	v.want(i.CPUs >= 1 && i.CPUs <= maxCPUs, "instance.cpus", "%d is not between 1 and %d", i.CPUs, maxCPUs)
+	v.want(i.CPUs >= 1 && i.CPUs <= spec.MaxCPUs, "instance.cpus", "%d is not between 1 and %d", i.CPUs, spec.MaxCPUs)
 	v.want(i.Memory > 0 && i.Memory%(1<<20) == 0, "instance.memory", "%d bytes is not a whole number of MiB", i.Memory)
 	v.want(i.Reservoir%(1<<20) == 0, "instance.reservoir", "%d bytes is not a whole number of MiB", i.Reservoir)
 }

@@ -33,8 +33,10 @@ type Board struct {
 	CPUID *CPUID `json:"cpuid,omitempty"`
 }
 
-// MaxCPUs bounds Board.CPUs. Builds for Oxide's racks take 254, all others 32
-// (MAX_VCPUS of bin/propolis-server in oxidecomputer/propolis).
+// MaxCPUs bounds Board.CPUs, and with it the CPUs of every instance and of the
+// configuration. Builds for Oxide's racks (feature omicron-build) take 254, all others 32
+// (MAX_VCPUS of bin/propolis-server in oxidecomputer/propolis); sledctl cannot ask a server
+// for its build, so the smaller one counts.
 const MaxCPUs = 32
 
 // Chipset is a kind of chipset; ChipsetI440FX is the only one.

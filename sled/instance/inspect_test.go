@@ -53,7 +53,7 @@ func sighted(t operationtest.T, c Settings, r record.Record) (*scene, adoption.I
 
 func drawWanted(t *rapid.T, c Settings) Wanted {
 	w := web(rapid.IntRange(1, 9).Draw(t, "name"))
-	cpus, memory := rapid.IntRange(1, record.MaxCPUs).Draw(t, "cpus"), rapid.Uint64Range(1, 1<<20).Draw(t, "MiB")<<20
+	cpus, memory := rapid.IntRange(1, spec.MaxCPUs).Draw(t, "cpus"), rapid.Uint64Range(1, 1<<20).Draw(t, "MiB")<<20
 	w.CPUs, w.Memory = &cpus, &memory
 	for i := range rapid.IntRange(0, 8).Draw(t, "disks") {
 		path := fmt.Sprintf("/data/%d", i)

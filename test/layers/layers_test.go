@@ -50,7 +50,7 @@ func layers() map[string]place {
 		"test/fuzz":         {layer: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
 		"docs/generate":     {layer: 9, machine: []use{useFiles}},
 		"commands":          {layer: 7},
-		"commands/config":   {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"commands/config":   {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
 		"commands/terminal": {by: commandLine(), imports: []string{"host", "host/fault"}, machine: []use{useFiles}},
 
 		// A folder for each word that a command line begins with, and what they share.

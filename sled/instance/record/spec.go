@@ -228,12 +228,8 @@ func ValidateName(s string) error {
 	return nil
 }
 
-// MaxCPUs is the bound of released Propolis servers
-// (propolis, bin/propolis-server, MAX_VCPUS of builds for workstations).
-const MaxCPUs = 32
-
 func BadCPUs(n int) error {
-	return &InputError{Field: "cpus", Value: strconv.Itoa(n), Want: fmt.Sprintf("a number from 1 to %d", MaxCPUs)}
+	return &InputError{Field: "cpus", Value: strconv.Itoa(n), Want: fmt.Sprintf("a number from 1 to %d", spec.MaxCPUs)}
 }
 
 func BadMemory(n uint64) error {
@@ -243,7 +239,7 @@ func BadMemory(n uint64) error {
 // Validate checks what is bounded by itself, host unseen.
 func (s Spec) Validate() error {
 	switch {
-	case s.CPUs < 1 || s.CPUs > MaxCPUs:
+	case s.CPUs < 1 || s.CPUs > spec.MaxCPUs:
 		return BadCPUs(s.CPUs)
 	case s.Memory < 1<<20 || s.Memory%(1<<20) != 0:
 		return BadMemory(s.Memory)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/vnic"
 )
 
@@ -184,7 +185,7 @@ func TestSpecsOutOfBounds(t *testing.T) {
 	for name, change := range map[string]func(*Spec){
 		"no CPU":                  func(s *Spec) { s.CPUs = 0 },
 		"fewer than no CPU":       func(s *Spec) { s.CPUs = -1 },
-		"more CPUs than Propolis": func(s *Spec) { s.CPUs = MaxCPUs + 1 },
+		"more CPUs than Propolis": func(s *Spec) { s.CPUs = spec.MaxCPUs + 1 },
 		"no memory":               func(s *Spec) { s.Memory = 0 },
 		"less than a MiB":         func(s *Spec) { s.Memory = 1<<20 - 1 },
 		"parts of a MiB":          func(s *Spec) { s.Memory = 1<<30 + 1 },
