@@ -58,6 +58,9 @@ func parseID(id string) (at time.Time, cause Cause, ok bool) {
 	return at, Cause(parts[1]), err == nil && parts[1] != ""
 }
 
+// IDOf returns the id of the bundle that a file is.
+func IDOf(file string) string { return strings.TrimSuffix(path.Base(file), suffix) }
+
 // Bundle is a bundle that was taken.
 type Bundle struct {
 	ID    string

@@ -77,7 +77,7 @@ func Of(err error, started time.Time) Document {
 	}
 	d.Exit, d.timeUp = exitCode(err, d.Leftovers), is[*TimeoutError](err)
 	d.Cause = causeOf(d.Exit)
-	d.Hint = joined("; ", hintOf(err, d), d.keptIn())
+	d.Hint = joined("; ", hintOf(err, d), d.bundleHint())
 	return d
 }
 
@@ -102,15 +102,16 @@ func bundlesOf(o plan.Outcome) []string {
 	return files
 }
 
-// keptIn says where the rest is.
-func (d Document) keptIn() string {
+// bundleHint names the command that gets what the removed zones could tell.
+func (d Document) bundleHint() string {
 	switch len(d.Bundles) {
 	case 0:
 		return ""
 	case 1:
-		return "what its zone could tell is in " + d.Bundles[0]
+		id := bundle.IDOf(d.Bundles[0])
+		return fmt.Sprintf("to read what its zone could tell, run: sledctl zone bundle get %s %[1]s.tar.gz", id)
 	}
-	return fmt.Sprintf("what the zones could tell is in %d bundles: sledctl zone bundle list", len(d.Bundles))
+	return fmt.Sprintf("to list the %d bundles of what the zones could tell, run: sledctl zone bundle list", len(d.Bundles))
 }
 
 func joined(between string, words ...string) string {

@@ -35,6 +35,20 @@ func TestEachKindHasAHint(t *testing.T) {
 	}
 }
 
+// A hint about bundles ends with the command that gets them, as other hints do.
+func TestTheHintAboutBundlesEndsWithItsCommand(t *testing.T) {
+	const one = "/pool/ext/1/crypt/debug/bundle/zone/z1/20250301T120000.000Z-start-6f9619ff.tar.gz"
+	for want, d := range map[string]Document{
+		"": {},
+		"to read what its zone could tell, run: sledctl zone bundle get 20250301T120000.000Z-start-6f9619ff 20250301T120000.000Z-start-6f9619ff.tar.gz": {Bundles: []string{one}},
+		"to list the 2 bundles of what the zones could tell, run: sledctl zone bundle list":                                                             {Bundles: []string{one, one}},
+	} {
+		if got := d.bundleHint(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Errors that an operator meets name the command that comes next.
 func TestAHintNamesTheNextCommand(t *testing.T) {
 	for _, c := range []struct {

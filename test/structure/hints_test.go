@@ -51,17 +51,19 @@ func startsWithVerb(hint string) bool {
 }
 
 // hintsIn returns the beginning of each hint of a file: what functions called Hint, or
-// something that ends so, return, and what is set as the Advice of an error. A hint that
+// something that ends so, return, what is set as the Advice of an error, and what is set
+// as the Hint of a report, here or by a function of the file that it calls. A hint that
 // begins with the path of a command begins with "sledctl".
 func hintsIn(name string, source []byte) (hints []string, err error) {
 	tree, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
 	if err != nil {
 		return nil, err
 	}
+	makers := makersOfHints(tree)
 	ast.Inspect(tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			if n.Body != nil && (strings.HasSuffix(n.Name.Name, "Hint") || n.Name.Name == "hintOf") {
+			if n.Body != nil && (strings.HasSuffix(n.Name.Name, "Hint") || slices.Contains(makers, n.Name.Name)) {
 				hints = append(hints, beginnings(n.Body)...)
 				return false
 			}
@@ -86,9 +88,36 @@ func isHint(e ast.Expr) bool {
 	case *ast.Ident:
 		return e.Name == "hint"
 	case *ast.SelectorExpr:
-		return e.Sel.Name == "Advice"
+		return e.Sel.Name == "Advice" || e.Sel.Name == "Hint"
 	}
 	return false
+}
+
+// makersOfHints returns the names of the functions that a file calls to set the Hint of
+// a report, and of hintOf, which one file calls and another one has.
+func makersOfHints(tree *ast.File) []string {
+	names := []string{"hintOf"}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		set, ok := n.(*ast.AssignStmt)
+		if !ok || !slices.ContainsFunc(set.Lhs, isHint) {
+			return true
+		}
+		for _, right := range set.Rhs {
+			ast.Inspect(right, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					switch f := call.Fun.(type) {
+					case *ast.Ident:
+						names = append(names, f.Name)
+					case *ast.SelectorExpr:
+						names = append(names, f.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+		return true
+	})
+	return names
 }
 
 // beginnings returns the first word and more of each text below a node.
@@ -135,6 +164,8 @@ func exitHint(n int) string {
 }
 var a = &UsageError{Text: "no", Advice: cmd.CommandPath() + " --help"}
 func do() { e.Advice = "` + "`sledctl`" + ` does it" }
+func of() { d.Hint = joined("; ", hintOf(err), d.keptIn()) }
+func (d three) keptIn() string { return "the rest is in " + d.file }
 `
 	hints, err := hintsIn("p.go", []byte(source))
 	if err != nil {
@@ -146,8 +177,8 @@ func do() { e.Advice = "` + "`sledctl`" + ` does it" }
 			bad = append(bad, h)
 		}
 	}
-	want := []string{"--flag lets it", "sledctl get %d", "sledctl", "`sledctl` does it"}
-	if len(hints) != 6 || fmt.Sprint(bad) != fmt.Sprint(want) {
+	want := []string{"--flag lets it", "sledctl get %d", "sledctl", "`sledctl` does it", "the rest is in "}
+	if len(hints) != 7 || fmt.Sprint(bad) != fmt.Sprint(want) {
 		t.Errorf("%q of %q, want %q", bad, hints, want)
 	}
 }
