@@ -43,6 +43,7 @@ func (s *Sled) InitNexus(ctx context.Context, o NexusOptions) error {
 		if old := tx.State.Nexus; old != nil {
 			made.VMs, made.Seq, made.News = old.VMs, old.Seq, old.News
 		}
+		tx.TouchAround()
 		tx.State.Nexus = made
 		return nil
 	})
@@ -195,6 +196,7 @@ func (s *Sled) InitNAPI(ctx context.Context, o NAPIOptions) error {
 			UUID: tx.UUID(), Name: "admin", Subnet: "10.99.99.0/24", Start: "10.99.99.38", End: "10.99.99.250", Gateway: "10.99.99.1",
 			Resolvers: []string{"10.99.99.11"}, Tag: "admin", MTU: 1500,
 		}}
+		tx.TouchAround()
 		tx.State.NAPI = n
 		return nil
 	})

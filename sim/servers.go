@@ -83,6 +83,7 @@ func (s *Sled) startServer(tx *world.Tx, p *world.Process) error {
 		defer listener.Close()
 		files = append(files, listener)
 	}
+	tx.TouchProcess(p)
 	p.OSPID, err = s.spawn(serverName, files, strconv.Itoa(p.PID), strconv.Itoa(len(addresses)))
 	return err
 }

@@ -27,6 +27,7 @@ import (
 func newSledFor(t *testing.T, o Options) *Sled {
 	t.Helper()
 	s := New(o, hosttest.Files)
+	s.World().Checked(func(what string) { t.Error("not noted: ", what) })
 	t.Cleanup(s.Close)
 	return s
 }
@@ -135,6 +136,7 @@ func serverAt(t *testing.T, s *Sled, listen string, addresses ...*world.Address)
 				a.Timeline = []world.Timepoint{{State: "ok", From: tx.Now}}
 			}
 		}
+		tx.TouchStack("z1")
 		tx.State.Stacks["z1"] = &world.Stack{Addresses: addresses}
 		tx.State.Processes = append(tx.State.Processes, &world.Process{PID: 1001, Zone: "z1", Listen: listen, Started: tx.Now})
 		return nil

@@ -193,6 +193,7 @@ func present(tx *world.Tx, fn func(*world.Tx, *world.NAPI) error) error {
 	if tx.State.NAPI == nil {
 		return errGone
 	}
+	tx.TouchAround()
 	return fn(tx, tx.State.NAPI)
 }
 

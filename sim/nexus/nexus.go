@@ -91,6 +91,7 @@ func present(tx *world.Tx, fn func(*world.Tx, *world.Nexus) error) error {
 	if tx.State.Nexus == nil {
 		return errGone
 	}
+	tx.TouchAround()
 	return fn(tx, tx.State.Nexus)
 }
 

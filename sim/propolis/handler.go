@@ -216,11 +216,13 @@ func (c *call) found(fn func(*world.Tx, *world.Process) error) func(*world.Tx) e
 	}
 }
 
+// find is the process of this number, or nil. The caller may change it.
 func find(tx *world.Tx, pid int) *world.Process {
 	i := slices.IndexFunc(tx.State.Processes, func(p *world.Process) bool { return p.PID == pid })
 	if i < 0 {
 		return nil
 	}
+	tx.TouchProcess(tx.State.Processes[i])
 	return tx.State.Processes[i]
 }
 

@@ -11,6 +11,7 @@ import (
 func AddNIC(tx *world.Tx, mac string, r world.NAPINIC) {
 	etag := func() string { return fmt.Sprintf("%08X", uint32(tx.Draw("napi etag"))) }
 	n := tx.State.NAPI
+	tx.TouchAround()
 	if r.Etag == "" {
 		r.Etag = etag()
 	}

@@ -191,6 +191,7 @@ func TestClonesAreUnconfigured(t *testing.T) {
 func TestZonesOfAnotherBootEnvironment(t *testing.T) {
 	s := newZoneSled(t, boot.Options{}).base("ipkg")
 	s.change(func(tx *world.Tx) {
+		tx.TouchDataset("rpool/zones/base/ROOT/zbe")
 		zfs.FindDataset(tx, "rpool/zones/base/ROOT/zbe").Local["org.opensolaris.libbe:parentbe"] = "another"
 	})
 	s.configure("z1", "ipkg", "")

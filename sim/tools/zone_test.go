@@ -25,7 +25,8 @@ type zoneSled struct {
 
 func newZoneSled(t *testing.T, o boot.Options) *zoneSled {
 	t.Helper()
-	return &zoneSled{t, &Dispatcher{World: boot.Memory(o, hosttest.Files).Handle(Handlers())}}
+	w := boot.Memory(o, hosttest.Files).Handle(Handlers()).Checked(func(what string) { t.Error("not noted: ", what) })
+	return &zoneSled{t, &Dispatcher{World: w}}
 }
 
 // run runs a command line; quotes are '.

@@ -11,7 +11,11 @@ import (
 // do not show in the other. In the clone no lock is held. It panics on a sled
 // in a directory, which cp clones.
 func (w *World) Clone() *World {
-	source, ok := w.store.(*memory)
+	store := w.store
+	if c, is := store.(checked); is {
+		store = c.store
+	}
+	source, ok := store.(*memory)
 	if !ok {
 		panic("world: only a sled in memory is cloned")
 	}

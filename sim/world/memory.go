@@ -28,7 +28,7 @@ type memory struct {
 	changed chan struct{} // closed and replaced by every update
 }
 
-func (m *memory) update(_ context.Context, fn func(*State) error) error {
+func (m *memory) update(_ context.Context, fn func(*State, *Touched) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	defer func() {
@@ -36,7 +36,7 @@ func (m *memory) update(_ context.Context, fn func(*State) error) error {
 		close(m.changed)
 		m.changed = make(chan struct{})
 	}()
-	return fn(m.state)
+	return fn(m.state, nil)
 }
 
 func (m *memory) view(_ context.Context, fn func(*State) error) error {

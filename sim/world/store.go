@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-func (d *directory) update(ctx context.Context, fn func(*State) error) error {
+func (d *directory) update(ctx context.Context, fn func(*State, *Touched) error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	l, err := d.lock.Lock(ctx, "/"+LockFile, host.LockExclusive)
@@ -27,7 +27,7 @@ func (d *directory) update(ctx context.Context, fn func(*State) error) error {
 	if err := d.refresh(); err != nil {
 		return err
 	}
-	failed := fn(d.state)
+	failed := fn(d.state, nil)
 	if err := d.keep(); err != nil {
 		d.forget()
 		return fmt.Errorf("store the simulated sled: %w", err)

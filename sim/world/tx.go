@@ -24,6 +24,8 @@ type Tx struct {
 	Decoded *scf.Cache       // of repositories; nil: none is kept
 	Held    func(*Link) bool // a command of the global zone looks at it; nil: none does
 	Moving  bool             // contents of file systems have been moved (dataset_trees.go)
+
+	touched *Touched // nil: nobody wants to know
 }
 
 // NewTx is a transaction that may write, for those who hold the state

@@ -40,8 +40,8 @@ type nextTime struct {
 // store holds the state.
 type store interface {
 	// update gives fn exclusive use of the state and keeps what it changed,
-	// also when it fails.
-	update(ctx context.Context, fn func(*State) error) error
+	// also when it fails. Fn notes what it touches.
+	update(ctx context.Context, fn func(*State, *Touched) error) error
 	// view gives fn a state that nobody changes meanwhile.
 	view(ctx context.Context, fn func(*State) error) error
 	// watch gives a channel that is closed when the state has changed after
@@ -83,8 +83,9 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return w.store.update(ctx, func(s *State) error {
+	return w.store.update(ctx, func(s *State, touched *Touched) error {
 		tx := NewTx(s, Now(), w.files)
+		tx.touched = touched
 		tx.Decoded, tx.Held = w.decoded, w.linkHeld
 		before := slices.Clone(s.Processes)
 		if err := tx.Settle(w.handlers); err != nil {
@@ -106,7 +107,11 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 // Repair runs fn as one transaction in which nothing that is due happens: it is
 // for what a process that was killed has left, before the world is used.
 func (w *World) Repair(fn func(*Tx) error) error {
-	return w.store.update(context.Background(), func(s *State) error { return fn(NewTx(s, Now(), w.files)) })
+	return w.store.update(context.Background(), func(s *State, touched *Touched) error {
+		tx := NewTx(s, Now(), w.files)
+		tx.touched = touched
+		return fn(tx)
+	})
 }
 
 // View shows fn the sled as it is now. Fn must not change it.

@@ -78,10 +78,12 @@ const (
 	ZoneDown         = "down"
 )
 
-// FindZone is the zone of this name, or nil. The global zone is none.
+// FindZone is the zone of this name, or nil. The global zone is none. The caller may
+// change it.
 func (tx *Tx) FindZone(name string) *Zone {
 	for _, z := range tx.State.Zones {
 		if z.Name == name {
+			tx.TouchZone(z)
 			return z
 		}
 	}

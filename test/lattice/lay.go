@@ -54,6 +54,7 @@ func (r Row) missing(dimension string) {
 // secrets, what its machines have for disks, and its neighbours.
 func Lay(ctx context.Context, r Row) (*sim.Sled, error) {
 	s := sim.New(r.Options(), hosttest.Files)
+	s.World().Checked(func(what string) { panic("a transaction did not note what it changed: " + what) })
 	return s, r.LayOn(ctx, s)
 }
 

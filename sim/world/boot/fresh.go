@@ -156,6 +156,7 @@ func freshPool(tx *world.Tx, name, vdev string, size uint64) *world.Pool {
 }
 
 func freshDataset(tx *world.Tx, name, mounted string, local map[string]string) {
+	tx.TouchDataset(name)
 	tx.State.Datasets[name] = &world.Dataset{
 		Name: name, Type: "filesystem", GUID: tx.Draw("guid"), Created: tx.Count("txg"), Local: local,
 		Mounted: mounted, Used: 96 << 10,
@@ -178,6 +179,10 @@ func freshNetwork(tx *world.Tx, links int) {
 // default route.
 func freshStack(tx *world.Tx) {
 	stack := &world.Stack{}
+	for zone := range tx.State.Stacks {
+		tx.TouchStack(zone)
+	}
+	tx.TouchStack(world.GlobalZone)
 	tx.State.Stacks = map[string]*world.Stack{world.GlobalZone: stack}
 	ok := []world.Timepoint{{State: "ok", From: tx.Now}}
 	stack.Interfaces = append(stack.Interfaces, &world.Interface{Name: network.Loopback})

@@ -175,6 +175,7 @@ func discardRoot(tx *world.Tx) error {
 	}
 	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(l *world.Link) bool { return l.Class != "phys" })
 	for _, l := range tx.State.Links {
+		tx.TouchLink(l)
 		l.Properties = map[string]string{"mtu": "1500"}
 	}
 	freshStack(tx)
@@ -192,6 +193,7 @@ func leavePool(tx *world.Tx, p *world.Pool) error {
 	}
 	for _, d := range zfs.Descendants(tx, zfs.RootPool) {
 		if d.Mounted == "/" {
+			tx.TouchDataset(d.Name)
 			d.Mounted = "" // Nothing covers it: it is removed with the rest.
 		}
 	}

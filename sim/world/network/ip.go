@@ -38,8 +38,12 @@ func (s IPStatus) Error() string { return string(s) }
 // Loopback is the interface that every stack has.
 const Loopback = "lo0"
 
-// stack is a zone's stack, made if it does not exist.
+// stack is a zone's stack, made if it does not exist. The caller may change it.
 func stack(tx *world.Tx, zone string) *world.Stack {
+	if !tx.Write && tx.State.Stacks[zone] == nil {
+		return &world.Stack{}
+	}
+	tx.TouchStack(zone)
 	if tx.State.Stacks == nil {
 		tx.State.Stacks = map[string]*world.Stack{}
 	}
@@ -76,6 +80,7 @@ func StartStack(tx *world.Tx, zone string) {
 // ClearStack takes a zone's stack down, at halt or reboot: what was temporary
 // is forgotten, the rest is disabled.
 func ClearStack(tx *world.Tx, zone string) {
+	tx.TouchStack(zone)
 	s := tx.State.Stacks[zone]
 	if s == nil {
 		return
@@ -96,7 +101,10 @@ func ClearStack(tx *world.Tx, zone string) {
 
 // DropStack forgets a zone's stack with all that was persistent: the files
 // that held it are gone with the zone's root.
-func DropStack(tx *world.Tx, zone string) { delete(tx.State.Stacks, zone) }
+func DropStack(tx *world.Tx, zone string) {
+	tx.TouchStack(zone)
+	delete(tx.State.Stacks, zone)
+}
 
 // find is the interface of that name, or nil.
 func find(s *world.Stack, name string) *world.Interface {
@@ -170,6 +178,7 @@ func DeleteInterface(tx *world.Tx, zone, name string) error {
 	if find(s, name) == nil {
 		return IPNoInterface
 	}
+	tx.TouchStack(zone)
 	s.Interfaces = slices.DeleteFunc(s.Interfaces, func(i *world.Interface) bool { return i.Name == name })
 	s.Addresses = slices.DeleteFunc(s.Addresses, func(a *world.Address) bool { return interfaceOf(a) == name })
 	for _, r := range s.Routes {
@@ -208,6 +217,7 @@ func SetInterfaceMTU(tx *world.Tx, zone, name, protocol string, mtu int) error {
 	if link == nil || mtu < least || mtu > LinkMTU(tx, link) {
 		return IPBadArg // Guess: what EINVAL becomes; the real check may say "Value is outside the allowed range".
 	}
+	tx.TouchStack(zone)
 	if i.Properties == nil {
 		i.Properties = map[string]string{}
 	}

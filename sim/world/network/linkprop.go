@@ -104,6 +104,7 @@ func SetLinkMTU(tx *world.Tx, l *world.Link, value string, temporary bool) error
 	if err := checkMTU(tx, l, value); err != nil {
 		return err
 	}
+	tx.TouchLink(l)
 	// What a temporary change hides comes back at the next reboot.
 	if _, hidden := l.Saved["mtu"]; temporary && !hidden {
 		if l.Saved == nil {

@@ -108,6 +108,7 @@ func LendLink(tx *world.Tx, zone, name string) error {
 	case LinkIn(tx, zone, name) != nil:
 		return LinkExists
 	}
+	tx.TouchLink(l)
 	l.Zone = zone
 	return nil
 }
@@ -126,6 +127,7 @@ func ReturnLinks(tx *world.Tx, zone string) []string {
 			stay = append(stay, l.Name)
 			continue
 		}
+		tx.TouchLink(l)
 		l.Zone = ""
 	}
 	return stay
@@ -137,6 +139,7 @@ func ReturnLinks(tx *world.Tx, zone string) []string {
 func RebootNetwork(tx *world.Tx) {
 	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(l *world.Link) bool { return l.Temporary })
 	for _, l := range tx.State.Links {
+		tx.TouchLink(l)
 		l.Zone = ""
 		for name, value := range l.Saved {
 			l.Properties[name] = value

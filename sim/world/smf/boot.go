@@ -40,6 +40,7 @@ func BootServices(tx *world.Tx, zone string) {
 	if tx.State.Services == nil {
 		tx.State.Services = map[string]*world.Repository{}
 	}
+	tx.TouchServices(zone)
 	tx.State.Services[zone] = &world.Repository{Instances: map[string]*world.Service{}}
 	if zone == world.GlobalZone {
 		openDoor(tx, zone)
@@ -56,6 +57,7 @@ func HaltServices(tx *world.Tx, zone string) {
 	}
 	killZone(tx, zone)
 	closeDoor(tx, zone)
+	tx.TouchServices(zone)
 	delete(tx.State.Services, zone)
 }
 

@@ -32,7 +32,11 @@ const (
 )
 
 // Repository is the SMF of a zone, or nil while the kernel has no such zone.
-func Repository(tx *world.Tx, zone string) *world.Repository { return tx.State.Services[zone] }
+// The caller may change it.
+func Repository(tx *world.Tx, zone string) *world.Repository {
+	tx.TouchServices(zone)
+	return tx.State.Services[zone]
+}
 
 // DoorOpen says whether svc.configd of the zone answers.
 func DoorOpen(tx *world.Tx, zone string) bool {

@@ -31,6 +31,7 @@ func SetProperties(tx *world.Tx, name string, props map[string]string) error {
 	if err != nil {
 		return err
 	}
+	tx.TouchDataset(d.Name)
 	apply(d, checked)
 	if err := list.remount(); err != nil {
 		return joinRefusals(err, refuse("property may be set but unable to remount filesystem"))
@@ -73,6 +74,7 @@ func Inherit(tx *world.Tx, name, property string) error {
 	if err != nil {
 		return err
 	}
+	tx.TouchDataset(d.Name)
 	delete(d.Local, property)
 	return list.remount()
 }

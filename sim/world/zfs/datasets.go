@@ -119,6 +119,7 @@ func addDataset(tx *world.Tx, d *world.Dataset) *world.Dataset {
 	d.GUID = max(1, tx.Draw("guid"))
 	d.Created = txg(tx)
 	d.Time = tx.Now.Unix()
+	tx.TouchDataset(d.Name)
 	tx.State.Datasets[d.Name] = d
 	return d
 }

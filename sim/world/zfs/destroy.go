@@ -142,6 +142,7 @@ func destroyOne(tx *world.Tx, d *world.Dataset) error {
 // remove takes a dataset out of the state.
 func remove(tx *world.Tx, d *world.Dataset) error {
 	err := errors.Join(discard(tx, d), removeDevices(tx, d))
+	tx.TouchDataset(d.Name)
 	delete(tx.State.Datasets, d.Name)
 	return err
 }

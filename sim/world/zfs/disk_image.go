@@ -91,6 +91,7 @@ func putPool(tx *world.Tx, d *world.Disk) (err error) {
 	p := clonePool(d.Image.Pool)
 	for _, o := range d.Image.Datasets {
 		copied := cloneDataset(o)
+		tx.TouchDataset(copied.Name)
 		tx.State.Datasets[copied.Name] = copied
 		if o.Tree == "" {
 			continue

@@ -45,6 +45,7 @@ func SetImmutable(tx *world.Tx, dir string, on bool) bool {
 	if d == nil {
 		return false
 	}
+	tx.TouchDataset(d.Name)
 	d.Immutable = slices.DeleteFunc(d.Immutable, func(n string) bool { return n == name })
 	if on {
 		d.Immutable = append(d.Immutable, name)

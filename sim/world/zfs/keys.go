@@ -136,6 +136,7 @@ func LoadKey(tx *world.Tx, name string, o KeyOptions) error {
 	case key != d.Key:
 		return c.refuse("Incorrect key provided for '%s'.", name)
 	}
+	tx.TouchDataset(d.Name)
 	d.KeyReady = true
 	return nil
 }
@@ -158,6 +159,7 @@ func UnloadKey(tx *world.Tx, name string) error {
 	if slices.ContainsFunc(mountsBelow(tx, "/"), func(o *world.Dataset) bool { return encryptionRoot(tx, o) == d }) {
 		return c.refuse("'%s' is busy.", name)
 	}
+	tx.TouchDataset(d.Name)
 	d.KeyReady = false
 	return nil
 }
@@ -190,6 +192,7 @@ func ChangeKey(tx *world.Tx, name string, props map[string]string, o KeyOptions)
 		return c.refuse("Key must be loaded.")
 	}
 	checked["keyformat"], checked["keylocation"] = format, location
+	tx.TouchDataset(d.Name)
 	apply(d, checked)
 	d.Key = key
 	return nil

@@ -168,7 +168,10 @@ func MountAt(tx *world.Tx, name, dir string) error {
 // mounted stays where it is if that comes to the same.
 func RebootDatasets(tx *world.Tx) error {
 	for _, d := range tx.State.Datasets {
-		d.KeyReady = false
+		if d.KeyReady {
+			tx.TouchDataset(d.Name)
+			d.KeyReady = false
+		}
 	}
 	for _, d := range mountsBelow(tx, "/") {
 		where, _ := mountpoint(tx, d)

@@ -100,8 +100,10 @@ func unpark(tx *world.Tx, p *world.Pool) (err error) {
 			continue
 		}
 		d := tx.State.Datasets[key]
+		tx.TouchDataset(key)
 		delete(tx.State.Datasets, key)
 		setName(d, old, p.Name)
+		tx.TouchDataset(d.Name)
 		tx.State.Datasets[d.Name] = d
 		err = errors.Join(err, addDevices(tx, d))
 	}

@@ -115,7 +115,13 @@ func forgetPools(tx *world.Tx, lost func(*world.Pool) bool) {
 		if !lost(p) {
 			return false
 		}
-		maps.DeleteFunc(tx.State.Datasets, func(name string, _ *world.Dataset) bool { return strings.HasPrefix(name, park(p)) })
+		maps.DeleteFunc(tx.State.Datasets, func(name string, _ *world.Dataset) bool {
+			lost := strings.HasPrefix(name, park(p))
+			if lost {
+				tx.TouchDataset(name)
+			}
+			return lost
+		})
 		return true
 	})
 }
@@ -211,9 +217,11 @@ func ReleasePool(tx *world.Tx, p *world.Pool, force bool) error {
 		if err := removeDevices(tx, d); err != nil {
 			return err
 		}
+		tx.TouchDataset(d.Name)
 		delete(tx.State.Datasets, d.Name)
 		d.KeyReady = false
 		setName(d, p.Name, park(p)+p.Name)
+		tx.TouchDataset(d.Name)
 		tx.State.Datasets[d.Name] = d
 	}
 	p.Imported = false

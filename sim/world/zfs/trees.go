@@ -63,6 +63,7 @@ func ensureTree(tx *world.Tx, d *world.Dataset) error {
 	if d.Tree != "" {
 		return nil
 	}
+	tx.TouchDataset(d.Name)
 	d.Tree = treeOf(id(d))
 	return inTurn(
 		func() error { return beginMoves(tx) },
@@ -95,6 +96,7 @@ func note(tx *world.Tx, d *world.Dataset, dir string) error {
 
 // moveIn mounts a dataset: its contents come in the place of a directory.
 func moveIn(tx *world.Tx, d *world.Dataset, dir string) error {
+	tx.TouchDataset(d.Name)
 	return inTurn(
 		func() error { return ensureTree(tx, d) },
 		func() error { return note(tx, d, dir) },
@@ -107,6 +109,7 @@ func moveIn(tx *world.Tx, d *world.Dataset, dir string) error {
 // mounted, and what was there is uncovered. Mounted when the sled was made, it has
 // covered nothing.
 func moveOut(tx *world.Tx, d *world.Dataset) error {
+	tx.TouchDataset(d.Name)
 	dir, tree := d.Mounted, treeOf(id(d))
 	return inTurn(
 		func() error { return note(tx, d, dir) },
@@ -142,6 +145,7 @@ func copyContents(tx *world.Tx, from, to *world.Dataset) error {
 	if entries, err := tx.Files.ReadDir(source); err != nil || len(entries) == 0 {
 		return unless(err, fs.ErrNotExist)
 	}
+	tx.TouchDataset(to.Name)
 	to.Immutable = slices.Clone(from.Immutable)
 	return inTurn(func() error { return ensureTree(tx, to) }, func() error { return copyTo(tx, from, to.Tree) })
 }

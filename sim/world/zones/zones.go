@@ -84,6 +84,7 @@ func SetZoneState(tx *world.Tx, z *world.Zone, state string) error {
 // the kernel counts their ids from 1 again. The states of the index stay.
 func ForgetKernelZones(tx *world.Tx) {
 	for _, z := range tx.State.Zones {
+		tx.TouchZone(z)
 		z.Kernel, z.Daemon = nil, nil
 	}
 	delete(tx.State.Counters, "zone id")
