@@ -339,12 +339,12 @@ func TestKeysAreTheManual(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range keys {
 		section, rest, _ := strings.Cut(k.Name, ".")
-		if seen[k.Name] || seen[k.Variable] || k.Doc == "" || k.Name != strings.ToLower(k.Name) || rest == "" || strings.Contains(section, "_") {
+		if seen[k.Name] || seen[k.Variable] || k.Doc == "" || k.Values == "" || k.Example == "" || k.Name != strings.ToLower(k.Name) || rest == "" || strings.Contains(section, "_") {
 			t.Errorf("%+v", k)
 		}
 		seen[k.Name], seen[k.Variable] = true, true
 	}
-	if want := (config.Key{Name: "host.root", Variable: "SLEDCTL_HOST_ROOT", Default: "/", Doc: "directory that stands for the sled's / in all file names"}); keys[1] != want {
+	if want := (config.Key{Name: "host.root", Variable: "SLEDCTL_HOST_ROOT", Default: "/", Doc: "directory that stands for the sled's / in all file names", Values: "absolute directory", Example: "/a"}); keys[1] != want {
 		t.Errorf("got %+v", keys[1])
 	}
 	// Each can be set in the environment, to its default.

@@ -11,19 +11,23 @@ type Key struct {
 	Variable string // "SLEDCTL_NETWORK_MTU"
 	Default  string // empty: not set
 	Doc      string
+	Values   string // which it takes, with their unit and bounds
+	Example  string // one of them, as it is written in the environment
 }
 
-// variablePrefix opens the names of our variables in the environment.
+// variablePrefix opens the names of the variables that sledctl reads.
 const variablePrefix = "SLEDCTL_"
 
 // Keys lists all settings, in the order of the configuration file.
 func Keys() []Key {
 	var keys []Key
+	entries := manual()
 	for _, section := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		for _, field := range reflect.VisibleFields(section.Type) {
 			name := section.Tag.Get("toml") + "." + field.Tag.Get("toml")
 			keys = append(keys, Key{
 				Name: name, Variable: variable(name), Default: field.Tag.Get("default"), Doc: field.Tag.Get("doc"),
+				Values: entries[name].values, Example: entries[name].example,
 			})
 		}
 	}
