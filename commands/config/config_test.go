@@ -295,6 +295,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a time without a unit":          {"[agent]\ntombstone_ttl = \"5\"", "", `sled.toml:2: agent.tombstone_ttl: 5 is not a time above 0: "90s", "5m", "24h"`},
 		"a control plane without a port": {"[nexus]\nurl = \"http://fd00::1\"", "", `sled.toml:2: nexus.url: "http://fd00::1": want http://ADDRESS:PORT`},
 		"a way that is none":             {"[nexus]\nmode = \"bell\"", "", `sled.toml:2: nexus.mode: "bell": want doorbell, upcall, auto or off`},
+		"bundles in a relative place":    {"[bundle]\ndirectory = \"crash\"", "", `sled.toml:2: bundle.directory: "crash" is not an absolute name: /a/b`},
 		"half a MiB":                     {"[instance]\nmemory = 524288", "", `sled.toml:2: instance.memory: 524288 bytes is not a whole number of MiB`},
 		"two things":                     {"[instance]\ncpus = 0\nmemory = 1", "", "sled.toml:2: instance.cpus: 0 is not between 1 and 32\nsled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},
 	} {

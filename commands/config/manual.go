@@ -70,7 +70,7 @@ func manual() map[string]entry {
 		"instance.memory":    {"size in whole MiB, at least 1M", "8G"},
 		"instance.reservoir": {"size in whole MiB, at most what the kernel allows", "64G"},
 
-		"bundle.directory": {aDirectory, "/var/crash/zones"},
+		"bundle.directory": {aDirectory + " that exists", "/var/crash/zones"},
 		"bundle.max_size":  {"size", "4G"},
 
 		"agent.listen":        {"list of unix:/NAME and tcp:ADDRESS:PORT", "unix:/var/run/sledctl/agent.sock,tcp:127.0.0.1:12345"},

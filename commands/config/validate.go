@@ -34,6 +34,7 @@ func (c Config) validate(where map[string]string) error {
 	c.Propolis.validate(v)
 	c.Names.validate(v)
 	c.Instance.validate(v)
+	c.Bundle.validate(v)
 	c.Nexus.validate(v)
 	c.NICs.validate(v)
 	return errors.Join(v.problems...)
@@ -183,6 +184,12 @@ func (i Instance) validate(v *validator) {
 	v.want(i.CPUs >= 1 && i.CPUs <= spec.MaxCPUs, "instance.cpus", "%d is not between 1 and %d", i.CPUs, spec.MaxCPUs)
 	v.want(i.Memory > 0 && i.Memory%(1<<20) == 0, "instance.memory", "%d bytes is not a whole number of MiB", i.Memory)
 	v.want(i.Reservoir%(1<<20) == 0, "instance.reservoir", "%d bytes is not a whole number of MiB", i.Reservoir)
+}
+
+func (b Bundle) validate(v *validator) {
+	if b.Directory != "" {
+		v.absolute("bundle.directory", b.Directory)
+	}
 }
 
 func (n Nexus) validate(v *validator) {
