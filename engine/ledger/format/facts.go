@@ -24,7 +24,7 @@ func (f Facts) Get(key string) (json.RawMessage, bool) {
 	if f.index == nil {
 		return nil, false
 	}
-	at, ok := f.index.get(key)
+	at, ok := f.index.get(f.data, key)
 	return f.at(at), ok
 }
 
@@ -34,8 +34,8 @@ func (f Facts) All(prefix string) iter.Seq2[string, json.RawMessage] {
 		if f.index == nil {
 			return
 		}
-		for _, k := range f.index.under(prefix) {
-			if !yield(k.key, f.at(k.place)) {
+		for _, k := range f.index.under(f.data, prefix) {
+			if !yield(string(k.name(f.data)), f.at(k.place)) {
 				return
 			}
 		}

@@ -2,10 +2,11 @@ package format
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"fmt"
-	"maps"
+	"hash/maphash"
 	"slices"
-	"strings"
 )
 
 // index is where the values of a text lie. It is never changed: that of a
@@ -14,57 +15,63 @@ import (
 type index struct {
 	// layers hold the facts, oldest first; the newest that has a key counts.
 	// Each is more than twice as large as the next, so there are few of them.
-	layers []map[string]place
-	live   []int32 // by line: facts that are the last of their key
-	dead   int     // bytes of lines without such a fact
+	layers []table
+	seed   maphash.Seed // of the hashes in all of them
+	live   []int32      // by line: facts that are the last of their key
+	dead   int          // bytes of lines without such a fact
 }
 
-// place is where a value lies in the text: no bytes of it, so that those of a text
-// that was too short for the next line are not kept. In a layer above others, no
-// length means removed.
-type place struct {
-	start        int
-	length, line int32
-}
-
-// get is where the last value of a key lies.
-func (x *index) get(key string) (place, bool) {
-	for _, layer := range slices.Backward(x.layers) {
-		if at, ok := layer[key]; ok {
-			return at, at.length > 0
-		}
+// get is where the last value of a key lies in data, the bytes of the text.
+func (x *index) get(data []byte, key string) (place, bool) {
+	name := []byte(key)
+	if at := find(data, x.layers, x.hash(name), name); at != nil {
+		return *at, at.length > 0
 	}
 	return place{}, false
 }
 
-// keyed is a value's place with its key.
-type keyed struct {
-	key string
+func (x *index) hash(key []byte) uint32 { return uint32(maphash.Bytes(x.seed, key)) }
+
+// find is the place of a key in the newest layer that has it, or nil.
+func find(data []byte, layers []table, hash uint32, key []byte) *place {
+	for n := len(layers) - 1; n >= 0; n-- {
+		if at := layers[n].find(data, hash, key); at != nil {
+			return at
+		}
+	}
+	return nil
+}
+
+// ranked is a place with the bytes of its key that tell most keys apart: the first
+// ones behind the prefix that was asked for.
+type ranked struct {
+	first uint64
 	place
 }
 
-// under is all that opens with prefix, by key.
-func (x *index) under(prefix string) []keyed {
-	var found []keyed
+// under is all whose keys open with prefix, by key.
+func (x *index) under(data []byte, prefix string) []ranked {
+	var found []ranked
 	for n, layer := range x.layers {
-		for key, at := range layer {
-			if at.length > 0 && strings.HasPrefix(key, prefix) && !covered(key, x.layers[n+1:]) {
-				found = append(found, keyed{key, at})
+		newer := x.layers[n+1:]
+		for _, at := range layer.places {
+			key := at.name(data)
+			rest, ok := bytes.CutPrefix(key, []byte(prefix))
+			if !ok || at.length == 0 || len(newer) > 0 && find(data, newer, x.hash(key), key) != nil {
+				continue
 			}
+			var first [8]byte
+			copy(first[:], rest)
+			found = append(found, ranked{binary.BigEndian.Uint64(first[:]), at})
 		}
 	}
-	slices.SortFunc(found, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(found, func(a, b ranked) int {
+		if a.first != b.first {
+			return cmp.Compare(a.first, b.first)
+		}
+		return bytes.Compare(a.name(data), b.name(data))
+	})
 	return found
-}
-
-// covered reports whether one of these layers has the key too.
-func covered(key string, layers []map[string]place) bool {
-	for _, layer := range layers {
-		if _, ok := layer[key]; ok {
-			return true
-		}
-	}
-	return false
 }
 
 // indexed is the index of t, made once.
@@ -72,44 +79,43 @@ func (t *Text) indexed() (*index, error) {
 	if x := t.index.Load(); x != nil {
 		return x, nil
 	}
-	x := &index{}
+	x := &index{live: make([]int32, 0, len(t.lines))}
 	if t.before != nil {
-		x.layers, x.dead = slices.Clone(t.before.layers), t.before.dead
-		x.live = append(make([]int32, 0, len(t.lines)), t.before.live...)
+		x.layers, x.seed, x.dead = slices.Clone(t.before.layers), t.before.seed, t.before.dead
+		x.live = append(x.live, t.before.live...)
+	} else {
+		x.seed = maphash.MakeSeed()
 	}
-	x.layers = append(x.layers, make(map[string]place, t.mentioned(len(x.live))))
+	x.layers = append(x.layers, table{})
 	for i := len(x.live); i < len(t.lines); i++ {
 		if err := x.add(t, i); err != nil {
 			return nil, err
 		}
 	}
-	x.settle()
+	x.settle(t.data)
 	t.index.Store(x)
 	return x, nil
 }
 
-// mentioned is how many facts the lines from i on hold, at most.
-func (t *Text) mentioned(i int) int {
-	if i == len(t.lines) {
-		return 0
-	}
-	return bytes.Count(t.data[t.lines[i].start:], []byte(openKey))
-}
-
 // settle puts layers together until each is more than twice as large as the
 // next. Those that were there before may be others' too.
-func (x *index) settle() {
+func (x *index) settle(data []byte) {
 	for len(x.layers) > 1 {
 		above, below := x.layers[len(x.layers)-1], x.layers[len(x.layers)-2]
-		if len(below) > 2*len(above) {
+		if len(below.places) > 2*len(above.places) {
 			return
 		}
-		both, bottom := maps.Clone(below), len(x.layers) == 2
-		for key, at := range above {
-			if bottom && at.length == 0 {
-				delete(both, key)
-			} else {
-				both[key] = at
+		var both table
+		bottom := len(x.layers) == 2 // where what is removed need not be known
+		for _, at := range below.places {
+			key := at.name(data)
+			if hash := x.hash(key); (at.length > 0 || !bottom) && above.find(data, hash, key) == nil {
+				both.put(data, hash, at)
+			}
+		}
+		for _, at := range above.places {
+			if at.length > 0 || !bottom {
+				both.put(data, x.hash(at.name(data)), at)
 			}
 		}
 		x.layers = append(x.layers[:len(x.layers)-2], both)
@@ -118,7 +124,7 @@ func (x *index) settle() {
 
 // add enters the facts of line i in the newest layer.
 func (x *index) add(t *Text, i int) error {
-	newest := x.layers[len(x.layers)-1]
+	newest := &x.layers[len(x.layers)-1]
 	f, _ := cutLine(t.Line(i))
 	x.live = append(x.live, 0)
 	end := t.lines[i].end - len("]}")
@@ -129,23 +135,23 @@ func (x *index) add(t *Text, i int) error {
 		if name, value, rest, ok = cutFact(rest); !ok {
 			return &Damage{Line: i + 2, Reason: fmt.Sprintf("the facts of line %d are not written as facts", f.seq)}
 		}
-		key := string(name)
-		if key == MembersKey {
+		if string(name) == MembersKey {
 			x.live[i]++
 			continue
 		}
-		old, had := x.get(key)
+		at, hash := place{start + len(name), int32(len(value)), int32(len(name)), int32(i)}, x.hash(name)
+		old := find(t.data, x.layers, hash, name)
+		had := old != nil && old.length > 0
 		if had {
 			x.drop(t, old.line, i)
 		}
 		switch {
 		case string(value) != "null":
-			newest[key] = place{start + len(name), int32(len(value)), int32(i)}
+			newest.put(t.data, hash, at)
 			x.live[i]++
-		case had && len(x.layers) > 1:
-			newest[key] = place{}
 		case had:
-			delete(newest, key)
+			at.length = 0
+			newest.put(t.data, hash, at)
 		}
 	}
 	if x.live[i] == 0 {

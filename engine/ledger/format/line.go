@@ -149,8 +149,18 @@ func valueEnd(data []byte) int {
 	return -1
 }
 
-// stringEnd is the length of the JSON string that data opens with, or -1.
+// stringEnd is the length of the JSON string that data opens with, or -1. Most are so
+// short that to call for a search costs more than it saves.
 func stringEnd(data []byte) int {
+	const short = 48
+	for i := 1; i < min(len(data), short); i++ {
+		switch data[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+	}
 	for i := 1; ; i++ {
 		n := bytes.IndexByte(data[i:], '"')
 		if n < 0 {

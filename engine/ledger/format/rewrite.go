@@ -40,7 +40,7 @@ func (t *Text) Split() (kept, left []int, err error) {
 	removed := map[string]int{} // by key: the line that removed it for good
 	for i := range t.lines {
 		for key := range t.keys(i) {
-			if _, alive := x.get(key); !alive {
+			if _, alive := x.get(t.data, key); !alive {
 				removed[key] = i
 			}
 		}
