@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,9 @@ func TestEachHintStartsWithAVerb(t *testing.T) {
 			if !startsWithVerb(h) {
 				t.Errorf("%s: hint %q does not start with a verb", name, h)
 			}
+			if commandInside(h) {
+				t.Errorf("%s: hint %q names a command in its middle", name, h)
+			}
 		}
 	}
 	if found < 100 {
@@ -48,6 +52,20 @@ func startsWithVerb(hint string) bool {
 		to add ask bring choose correct describe find fix give import install keep leave put reboot
 		remove run set stop take upgrade use wait
 		did`), strings.Trim(first, ":")) // "did you mean"
+}
+
+// command is a command of sledctl as a hint names it.
+var command = regexp.MustCompile(`sledctl (agent|base|bootstrap|help|history|instance|ledger|nics|propolis|reap|sim [a-rt-z]|storage|trace|vnic|zone)`)
+
+// commandInside reports whether a hint names a command anywhere but at its end, behind
+// what it is for and a colon. (sledctl sim shell is a place to be in.)
+func commandInside(hint string) bool {
+	for part := range strings.SplitSeq(hint, "; ") {
+		if at := command.FindStringIndex(part); at != nil && at[0] > 0 && !strings.HasSuffix(part[:at[0]], ": ") && !strings.HasSuffix(part[:at[0]], ": pfexec ") {
+			return true
+		}
+	}
+	return false
 }
 
 // hintsIn returns the beginning of each hint of a file: what functions called Hint, or
@@ -178,6 +196,14 @@ func (d three) keptIn() string { return "the rest is in " + d.file }
 		}
 	}
 	want := []string{"--flag lets it", "sledctl get %d", "sledctl", "`sledctl` does it", "the rest is in "}
+	for hint, inside := range map[string]bool{
+		"to list them, run: sledctl zone list": false, "to list them, sledctl zone list": true,
+		"use sledctl zone list; or not": true, "to see it, run: sledctl trace; to list them, run: sledctl zone list": false,
+	} {
+		if commandInside(hint) != inside {
+			t.Errorf("%q has a command inside: %v", hint, !inside)
+		}
+	}
 	if len(hints) != 7 || fmt.Sprint(bad) != fmt.Sprint(want) {
 		t.Errorf("%q of %q, want %q", bad, hints, want)
 	}
