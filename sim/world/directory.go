@@ -17,7 +17,7 @@ import (
 
 // What lies in the directory of a sled:
 //
-//	world.json  the state, replaced by rename in every transaction
+//	world.json  the state: what each transaction has changed, see log.go
 //	lock        whose flock(2) a transaction holds
 //	locks/      one file per zone, whose flock zoneadm holds, and one per
 //	            server, which it holds while it lives
@@ -115,18 +115,19 @@ func onlyEntries(dir string) error {
 	return nil
 }
 
-// directory is a store that processes share. The state is read again only when
-// its file is another one.
+// directory is a store that processes share. Of the state is read what others have
+// written since, and written what a transaction has touched.
 type directory struct {
 	dir  string
 	lock host.Files
 
 	writing sync.Mutex // one transaction of this process at a time
 
-	mu    sync.RWMutex // guards what follows; a reader waits for no other process
-	state *State
-	plain []byte   // the state as it was read or written, but for its version
-	file  *os.File // the file that it was read from; open, so that its inode is not used again
+	mu      sync.RWMutex // guards what follows; a reader waits for no other process
+	state   *State
+	entries *entries
+	log     *logFile // the file that they were read from
+	tidy    bool     // nothing is left of a writer that was killed
 
 	watching sync.Mutex
 	watchers int

@@ -11,9 +11,10 @@ import "time"
 
 // Format is the version of the directory's layout. A directory of a newer
 // format is refused.
-const Format = 1
+const Format = 2
 
-// State is all that a simulated sled is. It is stored as one JSON document.
+// State is all that a simulated sled is. Its JSON is that of format 1; how it is stored
+// now, entries.go and log.go say.
 type State struct {
 	Format    int       `json:"format"`
 	Seed      uint64    `json:"seed"`                // of every number that the sled draws
@@ -24,25 +25,25 @@ type State struct {
 	Build     string    `json:"build,omitempty"`     // of propolis-server; see Options
 	Booted    time.Time `json:"booted"`
 	Boots     int       `json:"boots"`
-	Version   uint64    `json:"version"` // raised by every transaction that changes something
+	Version   uint64    `json:"version,omitempty"` // raised by every transaction that changes something
 
 	// Image are files that are part of the system's image, next to those that every
 	// image has: a root on a RAM disk has them again after a reboot, as they were.
 	Image []string `json:"image,omitempty"`
 
 	// Counters never go back: zone ids, guids, transaction groups, draws.
-	Counters map[string]uint64 `json:"counters"`
+	Counters map[string]uint64 `json:"counters,omitempty"`
 
-	Zones     []*Zone                `json:"zones"` // in the order of /etc/zones/index, without the global zone
-	Links     []*Link                `json:"links"` // in the order of their making
-	Disks     []*Disk                `json:"disks"`
-	Pools     []*Pool                `json:"pools"`
-	Datasets  map[string]*Dataset    `json:"datasets"` // by full name; snapshots too
-	Stacks    map[string]*Stack      `json:"stacks"`   // IP, by zone name; "global" is always there
-	Services  map[string]*Repository `json:"services"` // SMF, by zone name; only of zones that the kernel knows, and "global"
-	Processes []*Process             `json:"processes"`
-	Due       []*Event               `json:"due"` // sorted by time
-	Faults    []*Fault               `json:"faults"`
+	Zones     []*Zone                `json:"zones,omitempty"` // in the order of /etc/zones/index, without the global zone
+	Links     []*Link                `json:"links,omitempty"` // in the order of their making
+	Disks     []*Disk                `json:"disks,omitempty"`
+	Pools     []*Pool                `json:"pools,omitempty"`
+	Datasets  map[string]*Dataset    `json:"datasets,omitempty"` // by full name; snapshots too
+	Stacks    map[string]*Stack      `json:"stacks,omitempty"`   // IP, by zone name; "global" is always there
+	Services  map[string]*Repository `json:"services,omitempty"` // SMF, by zone name; only of zones that the kernel knows, and "global"
+	Processes []*Process             `json:"processes,omitempty"`
+	Due       []*Event               `json:"due,omitempty"` // sorted by time
+	Faults    []*Fault               `json:"faults,omitempty"`
 
 	Reservoir uint64 `json:"reservoir,omitempty"` // of the VMM, in bytes; see QueryReservoir
 

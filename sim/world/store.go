@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -27,36 +30,76 @@ func (d *directory) update(ctx context.Context, fn func(*State, *Touched) error)
 	if err := d.refresh(); err != nil {
 		return err
 	}
-	failed := fn(d.state, nil)
-	if err := d.keep(); err != nil {
+	touched := newTouched()
+	failed := fn(d.state, touched)
+	if err := d.keep(touched); err != nil {
 		d.forget()
 		return fmt.Errorf("store the simulated sled: %w", err)
 	}
 	return failed
 }
 
-// keep stores the state if it has changed.
-func (d *directory) keep() error {
-	version := d.state.Version
-	d.state.Version = 0
-	plain, err := encode(d.state)
-	d.state.Version = version
-	if err != nil || bytes.Equal(plain, d.plain) {
+// keep stores what has changed.
+func (d *directory) keep(touched *Touched) error {
+	out := &writer{log: d.log}
+	if err := d.entries.note(d.state, touched, out); err != nil || len(out.new) == 0 {
 		return err
 	}
 	d.state.Version++
-	if err := replace(filepath.Join(d.dir, stateFile), versioned(plain, d.state.Version)); err != nil {
+	defer d.ring()
+	if d.log.old != nil || d.log.torn() {
+		return d.rewrite(out.new)
+	}
+	if !d.tidy { // a process that was killed may have left one
+		if err := os.Remove(d.name() + fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		d.tidy = true
+	}
+	if err := d.log.append(out.commit(d.state.Version)); err != nil {
 		return err
 	}
-	d.plain = plain
-	d.ring()
-	return d.reopen()
+	if _, _, err := d.log.read(); err != nil || !d.log.wasteful() {
+		return err
+	}
+	return d.rewrite(nil)
 }
+
+// rewrite stores the state in a new file, which has what is stored and what is new.
+func (d *directory) rewrite(changed map[string][]byte) error {
+	whole := newFile()
+	for _, key := range d.log.keys() {
+		if _, again := changed[key]; again {
+			continue
+		}
+		data, err := d.log.value(key)
+		if err != nil {
+			return err
+		}
+		whole.line(key, data)
+	}
+	for _, key := range slices.Sorted(maps.Keys(changed)) {
+		if changed[key] != nil {
+			whole.line(key, changed[key])
+		}
+	}
+	if err := replace(d.name(), whole.commit(d.state.Version)); err != nil {
+		return err
+	}
+	d.log.close()
+	var err error
+	if d.log, err = openLog(d.name()); err != nil {
+		return err
+	}
+	_, _, err = d.log.read()
+	return err
+}
+
+func (d *directory) name() string { return filepath.Join(d.dir, stateFile) }
 
 func (d *directory) view(_ context.Context, fn func(*State) error) error {
 	d.mu.RLock()
-	current, err := d.current()
-	if err == nil && current {
+	if current, err := d.current(); err == nil && current {
 		defer d.mu.RUnlock()
 		return fn(d.state)
 	}
@@ -71,10 +114,66 @@ func (d *directory) view(_ context.Context, fn func(*State) error) error {
 
 // current tells whether the state in memory is the one on disk.
 func (d *directory) current() (bool, error) {
-	if d.file == nil {
+	if d.log == nil {
 		return false, nil
 	}
-	return Stands(d.file)
+	current, _, err := d.log.current()
+	return current, err
+}
+
+// refresh reads what other processes have changed.
+func (d *directory) refresh() error {
+	if d.log != nil {
+		current, same, err := d.log.current()
+		if err != nil || current {
+			return err
+		}
+		if !same {
+			d.forget()
+		}
+	}
+	if d.log == nil {
+		log, err := openLog(d.name())
+		if err != nil {
+			return err
+		}
+		d.log, d.state, d.entries = log, emptyState(), newEntries()
+	}
+	if err := d.follow(); err != nil {
+		d.forget()
+		return fmt.Errorf("read %s: %w", stateFile, err)
+	}
+	return nil
+}
+
+// follow brings the state up to date with its file.
+func (d *directory) follow() error {
+	read, version, err := d.log.read()
+	switch {
+	case err != nil:
+		return err
+	case d.log.end == 0:
+		return io.ErrUnexpectedEOF // nothing was ever committed
+	case read == nil:
+		return nil
+	}
+	if d.log.old != nil {
+		if d.state, err = decodeOld(read[""]); err != nil {
+			return err
+		}
+		all := &writer{}
+		err = d.entries.note(d.state, nil, all)
+		d.log.old = all.new
+	} else if err = d.entries.take(d.state, read); err == nil {
+		d.state.Version = version
+	}
+	d.ring()
+	return err
+}
+
+func (d *directory) forget() {
+	d.log.close()
+	d.log, d.state, d.entries = nil, nil, nil
 }
 
 // Stands says whether an open file has its name still. As long as it is open, no
@@ -88,93 +187,48 @@ func Stands(f *os.File) (bool, error) {
 	return err == nil && os.SameFile(now, then), err
 }
 
-// refresh reads the state if another process has changed it.
-func (d *directory) refresh() error {
-	if current, err := d.current(); err != nil || current {
-		return err
+func emptyState() *State {
+	return &State{
+		Counters: map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
 	}
-	d.forget()
-	if err := d.reopen(); err != nil {
-		return err
-	}
-	data, err := io.ReadAll(d.file)
-	if err == nil {
-		d.state, err = decode(data)
-	}
-	if err == nil {
-		d.plain = versioned(data, 0)
-		d.ring()
-		return nil
-	}
-	d.forget()
-	return fmt.Errorf("read %s: %w", stateFile, err)
 }
 
-func (d *directory) forget() {
-	if d.file != nil {
-		_ = d.file.Close()
-	}
-	d.state, d.plain, d.file = nil, nil, nil
+// encode is the file of a state that is not stored yet.
+func encode(s *State) ([]byte, error) {
+	out := newFile()
+	err := newEntries().note(s, nil, out)
+	return out.commit(s.Version), err
 }
 
-func (d *directory) reopen() error {
-	file, err := os.Open(filepath.Join(d.dir, stateFile))
-	if err != nil {
-		d.forget()
+// decodeInto reads JSON, and refuses it if this program would lose something of it.
+func decodeInto(data []byte, into any) error {
+	in := json.NewDecoder(bytes.NewReader(data))
+	in.DisallowUnknownFields()
+	if err := in.Decode(into); err != nil {
 		return err
 	}
-	if d.file != nil {
-		_ = d.file.Close()
+	if rest := bytes.TrimSpace(data[in.InputOffset():]); len(rest) > 0 {
+		return fmt.Errorf("%d bytes stand behind the state", len(rest))
 	}
-	d.file = file
 	return nil
 }
 
-// unversioned is how an encoded state without version opens its member; no
-// member before it can hold these bytes.
-const unversioned = `"version":`
-
-// versioned is an encoded state with another version.
-func versioned(data []byte, version uint64) []byte {
-	head, tail, ok := bytes.Cut(data, []byte(unversioned))
-	if !ok {
-		return data
-	}
-	tail = bytes.TrimLeft(tail, "0123456789")
-	out := make([]byte, 0, len(data)+20)
-	out = append(append(out, head...), unversioned...)
-	return append(strconv.AppendUint(out, version, 10), tail...)
+// decodeOld reads a file of format 1.
+func decodeOld(data []byte) (*State, error) {
+	s := emptyState()
+	err := decodeInto(data, s)
+	s.Format = Format
+	return s, err
 }
 
-func encode(s *State) ([]byte, error) { return json.Marshal(s) }
-
-// decode refuses a state of a newer format, and one with members that this
-// program would lose.
-func decode(data []byte) (*State, error) {
-	in := json.NewDecoder(bytes.NewReader(data))
-	in.DisallowUnknownFields()
-	s := &State{
-		Counters: map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
-	}
-	err := in.Decode(s)
-	if rest := bytes.TrimSpace(data[in.InputOffset():]); err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%d bytes stand behind the state", len(rest))
-	}
-	if err == nil && s.Format <= Format {
-		return s, nil
-	}
-	var head struct{ Format int }
-	if herr := json.Unmarshal(data, &head); herr == nil && head.Format > Format {
-		err = fmt.Errorf("%w: its format is %d, this one knows up to %d", ErrNewer, head.Format, Format)
-	}
-	return nil, err
-}
+// fresh is what is behind the name of a file that is about to replace another.
+const fresh = ".new"
 
 // replace writes a file by rename, for the holder of the sled's lock: what a killed
 // holder leaves, the next overwrites. It is not flushed: a simulated sled
 // need not outlive a power cut of the machine that it lives on.
 func replace(name string, data []byte) error {
-	temp := name + ".new"
+	temp := name + fresh
 	if err := os.WriteFile(temp, data, 0o644); err != nil {
 		return err
 	}

@@ -1,11 +1,12 @@
 package boot_test
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -107,16 +108,30 @@ func TestADirectoryThatIsNoSledIsLeftAlone(t *testing.T) {
 	}
 }
 
+// line is a line of a sled's file.
+func line(key, json string) string { return key + "\t" + json + "\n" }
+
 func TestAStateThatThisProgramDoesNotKnowIsRefused(t *testing.T) {
+	first := fmt.Sprintf(`{"format":%d}`+"\n", world.Format)
+	newer := fmt.Sprintf(`{"format":%d}`+"\n", world.Format+1)
 	for name, c := range map[string]struct {
-		edit   func(map[string]any)
-		behind string
-		newer  bool
+		edit  func(text string) string
+		newer bool
 	}{
-		"newer format":                    {edit: func(doc map[string]any) { doc["format"] = world.Format + 1 }, newer: true},
-		"newer format with a member more": {edit: func(doc map[string]any) { doc["format"], doc["quota"] = world.Format+1, 1 }, newer: true},
-		"unknown member":                  {edit: func(doc map[string]any) { doc["quota"] = 1 }},
-		"something behind it":             {edit: func(map[string]any) {}, behind: "{}"},
+		"newer format": {edit: func(text string) string { return strings.Replace(text, first, newer, 1) }, newer: true},
+		"newer format of another shape": {edit: func(string) string {
+			return fmt.Sprintf(`{"format": %d, "quota": 1}`, world.Format+1)
+		}, newer: true},
+		"unknown member":        {edit: func(text string) string { return text + line("head", `{"format":2,"quota":1}`) + line("commit", "9") }},
+		"unknown member behind": {edit: func(text string) string { return text + line("disk/1", `{"name":"c1t0d0"}{}`) + line("commit", "9") }},
+		"unknown entry":         {edit: func(text string) string { return text + line("quota", "1") + line("commit", "9") }},
+		"entry without a number": {edit: func(text string) string {
+			return text + line("disk/one", `{"name":"c1t0d0"}`) + line("commit", "9")
+		}},
+		"commit of nothing that is known": {edit: func(text string) string { return text + line("commit", `"nine"`) }},
+		"nothing committed":               {edit: func(string) string { return first + line("head", `{"format":2}`) }},
+		"old format, unknown member":      {edit: func(string) string { return `{"format": 1, "quota": 1}` }},
+		"old format, something behind it": {edit: func(string) string { return `{"format": 1}{}` }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -128,15 +143,7 @@ func TestAStateThatThisProgramDoesNotKnowIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var doc map[string]any
-			if err := json.Unmarshal(data, &doc); err != nil {
-				t.Fatal(err)
-			}
-			c.edit(doc)
-			if data, err = json.Marshal(doc); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, append(data, c.behind...), 0o644); err != nil {
+			if err := os.WriteFile(file, []byte(c.edit(string(data))), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := boot.Open(dir); err == nil || errors.Is(err, world.ErrNewer) != c.newer {
@@ -224,7 +231,7 @@ func TestATransactionThatChangesNothingWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !os.SameFile(before, after) {
+	if !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
 		t.Error("the state was written although nothing had changed")
 	}
 }

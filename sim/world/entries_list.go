@@ -1,0 +1,162 @@
+package world
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// list is the entries of a list.
+type list[T any] struct {
+	kind   string
+	of     func(*State) *[]*T
+	noted  func(*Touched) map[*T]bool // nil: there are few, and each is compared with its copy
+	copies map[*T]*T
+	number map[*T]uint64
+	by     map[uint64]*T
+	stored []*T
+	last   uint64
+	loose  bool // the order of numbers is not that of the list
+}
+
+func newList[T any](kind string, of func(*State) *[]*T, noted func(*Touched) map[*T]bool) *list[T] {
+	return &list[T]{kind: kind, of: of, noted: noted, copies: map[*T]*T{}, number: map[*T]uint64{}, by: map[uint64]*T{}}
+}
+
+func (l *list[T]) key(n uint64) string { return l.kind + "/" + strconv.FormatUint(n, 10) }
+
+func (l *list[T]) note(s *State, touched *Touched, out *writer) error {
+	now := *l.of(s)
+	if !slices.Equal(now, l.stored) {
+		l.renumber(now, out)
+	}
+	switch {
+	case touched == nil:
+		for _, one := range now {
+			out.put(l.key(l.number[one]), one)
+		}
+	case l.noted != nil:
+		for one := range l.noted(touched) {
+			if n, there := l.number[one]; there {
+				out.put(l.key(n), one)
+			}
+		}
+	default:
+		for _, one := range now {
+			if !reflect.DeepEqual(one, l.copies[one]) {
+				out.put(l.key(l.number[one]), one)
+				l.copy(one)
+			}
+		}
+	}
+	return out.err
+}
+
+func (l *list[T]) copy(one *T) {
+	if l.noted == nil {
+		l.copies[one] = deep(reflect.ValueOf(one)).Interface().(*T)
+	}
+}
+
+// renumber gives numbers to what is new or stands elsewhere, and drops what is gone.
+func (l *list[T]) renumber(now []*T, out *writer) {
+	stays := make(map[*T]bool, len(now))
+	before := uint64(0)
+	for _, one := range now {
+		stays[one] = true
+		n, known := l.number[one]
+		if known && (l.loose || n > before) {
+			before = n
+			continue
+		}
+		if known {
+			l.drop(one, out)
+		}
+		l.last++
+		before = l.last
+		l.enter(one, l.last)
+		out.put(l.key(l.last), one)
+	}
+	for _, one := range l.stored {
+		if !stays[one] {
+			l.drop(one, out)
+		}
+	}
+	l.stored = slices.Clone(now)
+}
+
+func (l *list[T]) enter(one *T, n uint64) {
+	l.number[one], l.by[n], l.last = n, one, max(l.last, n)
+	l.copy(one)
+}
+
+func (l *list[T]) drop(one *T, out *writer) {
+	out.drop(l.key(l.number[one]))
+	l.leave(one)
+}
+
+func (l *list[T]) leave(one *T) {
+	delete(l.by, l.number[one])
+	delete(l.number, one)
+	delete(l.copies, one)
+}
+
+func (l *list[T]) take(s *State, read map[string][]byte) error {
+	all := l.of(s)
+	gone := map[*T]bool{}
+	before := l.last
+	for name, data := range read {
+		n, err := strconv.ParseUint(name, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%s/%s: %w", l.kind, name, err)
+		}
+		one := l.by[n]
+		if data == nil {
+			if one != nil {
+				gone[one] = true
+				l.leave(one)
+			}
+			continue
+		}
+		if one == nil {
+			one = new(T)
+			*all = append(*all, one)
+		} else {
+			*one = *new(T)
+		}
+		if err := decodeInto(data, one); err != nil {
+			return fmt.Errorf("%s/%s: %w", l.kind, name, err)
+		}
+		l.enter(one, n)
+	}
+	if len(gone) > 0 {
+		*all = slices.DeleteFunc(*all, func(one *T) bool { return gone[one] })
+	}
+	if l.last > before {
+		slices.SortFunc(*all, func(a, b *T) int { return cmp.Compare(l.number[a], l.number[b]) })
+	}
+	l.stored = slices.Clone(*all)
+	return nil
+}
+
+// agenda is the list of what is due, in the order of time: an event that is new may come
+// before others, but not before one of its own moment. No event is ever changed.
+type agenda struct{ *list[Event] }
+
+func (a *agenda) note(s *State, touched *Touched, out *writer) error {
+	a.loose = true
+	return a.list.note(s, touched, out)
+}
+
+func (a *agenda) take(s *State, read map[string][]byte) error {
+	if err := a.list.take(s, read); err != nil {
+		return err
+	}
+	slices.SortFunc(s.Due, func(x, y *Event) int {
+		return cmp.Or(x.At.Compare(y.At), cmp.Compare(a.number[x], a.number[y]))
+	})
+	a.stored = slices.Clone(s.Due)
+	return nil
+}
