@@ -43,7 +43,7 @@ type Moving struct {
 // InstanceOf returns an instance as it is served.
 func InstanceOf(i instance.Instance) Instance {
 	s := Instance{
-		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.String(), VNICs: []VNIC{},
+		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.Mode, VNICs: []VNIC{},
 		CPUs: i.Spec.CPUs, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, Generation: i.Generation, Updated: i.Updated,
 	}
 	if id, state, peer, migrating := i.Migrating(); migrating {

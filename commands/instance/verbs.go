@@ -41,7 +41,6 @@ func runList(ctx context.Context, e *cli.Env, far remote) error {
 	if err := list.Check(e.Output); err != nil {
 		return err
 	}
-	name := func(s cli.Instance) string { return s.Name }
 	if far.is() {
 		c, err := agentClient(e, far, cli.Mutation{})
 		if err != nil {
@@ -51,7 +50,7 @@ func runList(ctx context.Context, e *cli.Env, far remote) error {
 		if err != nil {
 			return err
 		}
-		return list.Print(e.Streams.Out, e.Output, cli.ByName(all, name))
+		return list.Print(e.Streams.Out, e.Output, cli.ByName(all, func(s cli.Instance) string { return s.Name }))
 	}
 	s, env, err := e.Instances(ctx)
 	if err != nil {
@@ -65,11 +64,15 @@ func runList(ctx context.Context, e *cli.Env, far remote) error {
 	if err != nil {
 		return err
 	}
-	shown := make([]cli.Instance, len(all))
-	for i, one := range all {
-		shown[i] = cli.ShowInstance(one)
+	order := make([]*instance.Instance, len(all)) // they are large
+	for i := range all {
+		order[i] = &all[i]
 	}
-	return list.Print(e.Streams.Out, e.Output, cli.ByName(shown, name))
+	shown := make([]cli.Instance, len(all))
+	for i, one := range cli.ByName(order, func(i *instance.Instance) string { return i.Name }) {
+		shown[i] = cli.ShowInstance(*one)
+	}
+	return list.Print(e.Streams.Out, e.Output, shown)
 }
 
 func newGet(env *cli.Env) *cobra.Command {

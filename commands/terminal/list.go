@@ -229,7 +229,11 @@ func writeTSV[T any](w io.Writer, o Output, columns []Column[T], items []T) erro
 // escaped is a field of tab-separated values: without what would break a line or
 // field, or move the cursor of the terminal that a pipe ends at.
 func escaped(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
+	plain := 0 // most fields are
+	for plain < len(s) && s[plain] >= ' ' && s[plain] <= '~' && s[plain] != '\\' {
+		plain++
+	}
+	if plain == len(s) || !strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
 		return s
 	}
 	var b strings.Builder

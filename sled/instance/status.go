@@ -106,9 +106,14 @@ func ObserveAll(
 	all := make([]Instance, len(records))
 	gate := make(chan struct{}, asked)
 	var wg sync.WaitGroup
-	for i, r := range records {
-		all[i].Record = r
-		look := evidence{boot: boot}
+	for i := range records {
+		all[i].Record = records[i]
+		one := &all[i] // not a copy: it is large
+		if one.Incarnation == nil && len(busy) == 0 {
+			one.Status = judgeStatus(one.Record, evidence{boot: boot})
+			continue
+		}
+		r, look := one.Record, evidence{boot: boot}
 		open, isOpen := busy[record.Subject(r.ID)]
 		if !isOpen && r.Incarnation != nil {
 			open, isOpen = going[r.Incarnation.Zone]
@@ -123,18 +128,18 @@ func ObserveAll(
 			look.drift = driftOf(b, env.Host.Files(), r, inv)
 		}
 		if look.zone.State != zone.Running {
-			all[i].Status = judgeStatus(r, look)
+			one.Status = judgeStatus(r, look)
 			continue
 		}
-		one, look := &all[i], look // most are not asked: their own need not outlive this round
+		seen := look // most are not asked: their own need not outlive this round
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			look.vm = askVM(ctx, b, env.Host, one.Record)
-			if one.Incarnation.Ensured && unreachable(look.vm.Err) {
-				look.service, _ = smf.State(ctx, env.Host, one.Incarnation.Zone, layout.ServiceFMRI(b, one.Record)) // empty: not known
+			seen.vm = askVM(ctx, b, env.Host, one.Record)
+			if one.Incarnation.Ensured && unreachable(seen.vm.Err) {
+				seen.service, _ = smf.State(ctx, env.Host, one.Incarnation.Zone, layout.ServiceFMRI(b, one.Record)) // empty: not known
 			}
-			one.Status = judgeStatus(one.Record, look)
+			one.Status = judgeStatus(one.Record, seen)
 		})
 	}
 	wg.Wait()

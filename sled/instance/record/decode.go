@@ -248,15 +248,6 @@ func (c *cursor) next(what string) bool {
 	return true
 }
 
-// upTo takes everything before the first byte that ends it.
-func (c *cursor) upTo(end func(b byte) bool) string {
-	from := c.at
-	for c.at < len(c.json) && !end(c.json[c.at]) {
-		c.at++
-	}
-	return c.json[from:c.at]
-}
-
 // object calls member for each key, to read the value.
 func (c *cursor) object(member func(key string)) {
 	c.expect(c.next("{"))
@@ -291,14 +282,23 @@ func list[T any](c *cursor, one func() T) []T {
 // text reads a string in which nothing is escaped.
 func (c *cursor) text() string {
 	c.expect(c.next(`"`))
-	s := c.upTo(func(b byte) bool { return b == '"' || b == '\\' || b < ' ' || b > '~' })
+	rest := c.json[c.at:]
+	n := 0
+	for n < len(rest) && rest[n] != '"' && rest[n] != '\\' && rest[n] >= ' ' && rest[n] <= '~' {
+		n++
+	}
+	c.at += n
 	c.expect(c.next(`"`))
-	return s
+	return rest[:n]
 }
 
 // number reads one without sign, fraction and exponent.
 func (c *cursor) number() uint64 {
-	digits := c.upTo(func(b byte) bool { return b < '0' || b > '9' })
+	from := c.at
+	for c.at < len(c.json) && c.json[c.at] >= '0' && c.json[c.at] <= '9' {
+		c.at++
+	}
+	digits := c.json[from:c.at]
 	n, err := strconv.ParseUint(digits, 10, 64)
 	c.expect(err == nil && (len(digits) == 1 || digits[0] != '0'))
 	return n

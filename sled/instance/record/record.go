@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -137,17 +139,25 @@ func Existing(view ledger.View, id, ref string) (Record, error) {
 
 // All reads every record, ordered by id.
 func All(view ledger.View) ([]Record, error) {
-	var keys []string
-	for key := range view.All(naming.KeyInstance) {
-		keys = append(keys, key)
+	var found []ledger.Fact
+	for key, value := range view.All(naming.KeyInstance) {
+		found = append(found, ledger.Fact{Key: key, Value: value})
 	}
-	records := make([]Record, len(keys)) // at once: they are large
-	for i, key := range keys {
-		value, _ := view.Get(key)
-		var err error
-		if records[i], err = decodeAt(key, value); err != nil {
-			return nil, err
-		}
+	records := make([]Record, len(found)) // at once: they are large
+	// Side by side, in parts: to read ten thousand is a third of what it takes to list them.
+	const part = 500
+	errs := make([]error, (len(found)+part-1)/part)
+	var all sync.WaitGroup
+	for n := range errs {
+		all.Go(func() {
+			for i := n * part; i < min((n+1)*part, len(found)) && errs[n] == nil; i++ {
+				records[i], errs[n] = decodeAt(found[i].Key, found[i].Value)
+			}
+		})
+	}
+	all.Wait()
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
 	}
 	return records, nil
 }
