@@ -12,7 +12,7 @@ import (
 // bootstrap measures one of a sled with twelve disks that is prepared.
 func (b bench) bootstrap(ctx context.Context) ([]row, error) {
 	const n = 31
-	s := machine{sim.New(sim.Options{Seed: 1, M2: 2, U2: 10}, hosttest.Files)}
+	s := machine{Sled: sim.New(sim.Options{Seed: 1, M2: 2, U2: 10}, hosttest.Files)}
 	defer s.Close()
 	if err := s.configure(); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 // counts returns how many host commands each operation runs: what a real sled takes
 // for it is mostly this many times a process and what that does.
 func (b bench) counts(ctx context.Context) ([]row, error) {
-	s := machine{sim.New(sim.Options{Seed: 1}, hosttest.Files)}
+	s := machine{Sled: sim.New(sim.Options{Seed: 1}, hosttest.Files)}
 	defer s.Close()
 	if err := s.configure(); err != nil {
 		return nil, err

@@ -16,11 +16,14 @@ import (
 )
 
 // machine is a simulated sled in this process.
-type machine struct{ *sim.Sled }
+type machine struct {
+	*sim.Sled
+	host host.Host // what its command lines see; nil: the sled's own
+}
 
 // inMemory is one that lives in memory, prepared.
 func inMemory(ctx context.Context) (machine, error) {
-	s := machine{sim.New(sim.Options{Seed: 1}, hosttest.Files)}
+	s := machine{Sled: sim.New(sim.Options{Seed: 1}, hosttest.Files)}
 	return s, s.prepare(ctx)
 }
 
@@ -30,7 +33,7 @@ func inDirectory(ctx context.Context, dir string) (machine, error) {
 	if err != nil {
 		return machine{}, err
 	}
-	s := machine{made}
+	s := machine{Sled: made}
 	return s, s.prepare(ctx)
 }
 
@@ -72,7 +75,11 @@ type run struct {
 func (s machine) run(ctx context.Context, observe func(plan.Event), args ...string) (run, error) {
 	var mu sync.Mutex
 	var events []host.Event
-	traced := host.Trace(s.Host(), func(e host.Event) {
+	seen := s.host
+	if seen == nil {
+		seen = s.Host()
+	}
+	traced := host.Trace(seen, func(e host.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		events = append(events, e)
