@@ -210,7 +210,7 @@ func (s *Snapshot) storage(tx *world.Tx) {
 
 func (s *Snapshot) services(tx *world.Tx) {
 	for _, zone := range slices.Sorted(maps.Keys(tx.State.Services)) {
-		instances := tx.State.Services[zone].Instances
+		instances := tx.SMF(zone).Instances
 		for _, fmri := range slices.Sorted(maps.Keys(instances)) {
 			svc := instances[fmri]
 			s.Services = append(s.Services, ServiceSnapshot{

@@ -67,6 +67,9 @@ func deep(v reflect.Value) reflect.Value {
 		}
 		to := reflect.New(v.Type()).Elem()
 		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
 			to.Field(i).Set(deep(v.Field(i)))
 		}
 		return to

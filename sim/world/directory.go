@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
 // What lies in the directory of a sled:
@@ -96,7 +97,7 @@ func OpenDirectory(dir string) (*World, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return &World{store: d, files: host.Dir(filepath.Join(dir, RootDir)), locks: host.Dir(dir), dir: dir}, nil
+	return &World{store: d, files: host.Dir(filepath.Join(dir, RootDir)), locks: host.Dir(dir), dir: dir, decoded: &scf.Cache{}}, nil
 }
 
 // onlyEntries refuses a directory with an entry that is not known. What a

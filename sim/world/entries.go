@@ -18,6 +18,7 @@ import (
 type entries struct {
 	head   *State // a copy of what "head" holds
 	groups map[string]group
+	shapes shapes
 }
 
 // group is the entries of one kind.
@@ -27,11 +28,11 @@ type group interface {
 	note(s *State, touched *Touched, out *writer) error
 	// take brings a state up to date with what was read, by what follows the kind in
 	// the key; without data the entry is gone.
-	take(s *State, read map[string][]byte) error
+	take(s *State, read map[string][]byte, all shapes) error
 }
 
 func newEntries() *entries {
-	return &entries{groups: map[string]group{
+	return &entries{shapes: shapes{}, groups: map[string]group{
 		"zone":    newList("zone", func(s *State) *[]*Zone { return &s.Zones }, func(t *Touched) map[*Zone]bool { return t.zones }),
 		"link":    newList("link", func(s *State) *[]*Link { return &s.Links }, func(t *Touched) map[*Link]bool { return t.links }),
 		"process": newList("process", func(s *State) *[]*Process { return &s.Processes }, func(t *Touched) map[*Process]bool { return t.processes }),
@@ -41,7 +42,7 @@ func newEntries() *entries {
 		"due":     &agenda{newList("due", func(s *State) *[]*Event { return &s.Due }, func(*Touched) map[*Event]bool { return nil })},
 		"dataset": &table[Dataset]{"dataset", func(s *State) map[string]*Dataset { return s.Datasets }, func(t *Touched) map[string]bool { return t.datasets }},
 		"stack":   &table[Stack]{"stack", func(s *State) map[string]*Stack { return s.Stacks }, func(t *Touched) map[string]bool { return t.stacks }},
-		"smf":     &table[Repository]{"smf", func(s *State) map[string]*Repository { return s.Services }, func(t *Touched) map[string]bool { return t.services }},
+		"smf":     &smfTable{table[Repository]{"smf", func(s *State) map[string]*Repository { return s.Services }, func(t *Touched) map[string]bool { return t.services }}},
 		"napi":    &single[NAPI]{"napi", func(s *State) **NAPI { return &s.NAPI }},
 		"nexus":   &single[Nexus]{"nexus", func(s *State) **Nexus { return &s.Nexus }},
 	}}
@@ -82,7 +83,7 @@ func (e *entries) take(s *State, read map[string][]byte) error {
 		by[kind][name] = data
 	}
 	for kind, read := range by {
-		if err := e.groups[kind].take(s, read); err != nil {
+		if err := e.groups[kind].take(s, read, e.shapes); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,7 @@ func (e *entries) take(s *State, read map[string][]byte) error {
 
 func (e *entries) takeHead(s *State, data []byte) error {
 	h := &State{}
-	if err := decodeInto(data, h); err != nil {
+	if err := e.shapes.decode(data, h); err != nil {
 		return err
 	}
 	if h.Counters == nil {
@@ -114,5 +115,5 @@ func (s *State) headOnly() *State {
 func (s *State) parts(of *State) {
 	s.Version = of.Version
 	s.Zones, s.Links, s.Disks, s.Pools, s.Processes, s.Due, s.Faults = of.Zones, of.Links, of.Disks, of.Pools, of.Processes, of.Due, of.Faults
-	s.Datasets, s.Stacks, s.Services, s.NAPI, s.Nexus = of.Datasets, of.Stacks, of.Services, of.NAPI, of.Nexus
+	s.Datasets, s.Stacks, s.Services, s.asleep, s.NAPI, s.Nexus = of.Datasets, of.Stacks, of.Services, of.asleep, of.NAPI, of.Nexus
 }

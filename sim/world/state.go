@@ -54,6 +54,8 @@ type State struct {
 
 	NAPI  *NAPI  `json:"napi,omitempty"`  // of the data centre; nil: there is none
 	Nexus *Nexus `json:"nexus,omitempty"` // the control plane; nil: there is none
+
+	asleep *asleep // nil: all was looked at
 }
 
 // Mode is a distribution: which brands, columns and habits the sled has.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/sledctl/sledctl/host"
@@ -189,6 +190,7 @@ func Stands(f *os.File) (bool, error) {
 
 func emptyState() *State {
 	return &State{
+		asleep:   &asleep{text: map[*Repository][]byte{}, shapes: shapes{}},
 		Counters: map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
 	}
 }
@@ -198,6 +200,15 @@ func encode(s *State) ([]byte, error) {
 	out := newFile()
 	err := newEntries().note(s, nil, out)
 	return out.commit(s.Version), err
+}
+
+// decode reads an entry into what a pointer leads to, which must be zero.
+func (all shapes) decode(data []byte, into any) error {
+	if all.read(data, into) {
+		return nil
+	}
+	reflect.ValueOf(into).Elem().SetZero()
+	return decodeInto(data, into)
 }
 
 // decodeInto reads JSON, and refuses it if this program would lose something of it.

@@ -44,8 +44,8 @@ func (tx *Tx) Cancel(kind, zone, name string) {
 }
 
 // NextTime is the earliest moment after now at which anything in the state
-// reads differently: a due event, a point of a timeline, the door of a
-// repository. False if there is none.
+// reads differently: a due event, a point of a timeline. False if there is none. What
+// SMF will do is an event: its timelines and doors are of the past.
 func (s *State) NextTime(now time.Time) (time.Time, bool) {
 	var next time.Time
 	see := func(t time.Time) {
@@ -64,12 +64,6 @@ func (s *State) NextTime(now time.Time) (time.Time, bool) {
 	for _, stack := range s.Stacks {
 		for _, a := range stack.Addresses {
 			line(a.Timeline)
-		}
-	}
-	for _, r := range s.Services {
-		see(r.Door)
-		for _, svc := range r.Instances {
-			line(svc.Timeline)
 		}
 	}
 	for _, p := range s.Processes {

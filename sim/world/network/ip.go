@@ -140,7 +140,7 @@ const ipmgmtd = "svc:/network/ip-interface-management:default"
 
 // CheckIPDaemon refuses while ipmgmtd(8) of the zone is not running.
 func CheckIPDaemon(tx *world.Tx, zone string) error {
-	if r := tx.State.Services[zone]; r != nil {
+	if r := tx.SMF(zone); r != nil {
 		if service := r.Instances[ipmgmtd]; service != nil && world.At(service.Timeline, tx.Now).State == "online" {
 			return nil
 		}

@@ -35,7 +35,7 @@ const (
 // The caller may change it.
 func Repository(tx *world.Tx, zone string) *world.Repository {
 	tx.TouchServices(zone)
-	return tx.State.Services[zone]
+	return tx.SMF(zone)
 }
 
 // DoorOpen says whether svc.configd of the zone answers.

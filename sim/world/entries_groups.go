@@ -103,7 +103,7 @@ func (l *list[T]) leave(one *T) {
 	delete(l.copies, one)
 }
 
-func (l *list[T]) take(s *State, read map[string][]byte) error {
+func (l *list[T]) take(s *State, read map[string][]byte, shapes shapes) error {
 	all := l.of(s)
 	gone := map[*T]bool{}
 	before := l.last
@@ -126,7 +126,7 @@ func (l *list[T]) take(s *State, read map[string][]byte) error {
 		} else {
 			*one = *new(T)
 		}
-		if err := decodeInto(data, one); err != nil {
+		if err := shapes.decode(data, one); err != nil {
 			return fmt.Errorf("%s/%s: %w", l.kind, name, err)
 		}
 		l.enter(one, n)
@@ -150,13 +150,90 @@ func (a *agenda) note(s *State, touched *Touched, out *writer) error {
 	return a.list.note(s, touched, out)
 }
 
-func (a *agenda) take(s *State, read map[string][]byte) error {
-	if err := a.list.take(s, read); err != nil {
+func (a *agenda) take(s *State, read map[string][]byte, shapes shapes) error {
+	if err := a.list.take(s, read, shapes); err != nil {
 		return err
 	}
 	slices.SortFunc(s.Due, func(x, y *Event) int {
 		return cmp.Or(x.At.Compare(y.At), cmp.Compare(a.number[x], a.number[y]))
 	})
 	a.stored = slices.Clone(s.Due)
+	return nil
+}
+
+// table is the entries of a map.
+type table[T any] struct {
+	kind  string
+	of    func(*State) map[string]*T
+	noted func(*Touched) map[string]bool
+}
+
+func (t *table[T]) note(s *State, touched *Touched, out *writer) error {
+	all := t.of(s)
+	if touched == nil {
+		for name, one := range all {
+			out.put(t.kind+"/"+name, one)
+		}
+		return out.err
+	}
+	for name := range t.noted(touched) {
+		if one := all[name]; one != nil {
+			out.put(t.kind+"/"+name, one)
+		} else {
+			out.drop(t.kind + "/" + name)
+		}
+	}
+	return out.err
+}
+
+func (t *table[T]) take(s *State, read map[string][]byte, shapes shapes) error {
+	all := t.of(s)
+	for name, data := range read {
+		if data == nil {
+			delete(all, name)
+			continue
+		}
+		one := all[name]
+		if one == nil {
+			one = new(T)
+			all[name] = one
+		} else {
+			*one = *new(T)
+		}
+		if err := shapes.decode(data, one); err != nil {
+			return fmt.Errorf("%s/%s: %w", t.kind, name, err)
+		}
+	}
+	return nil
+}
+
+// single is an entry of which there is one or none.
+type single[T any] struct {
+	kind string
+	of   func(*State) **T
+}
+
+func (e *single[T]) note(s *State, touched *Touched, out *writer) error {
+	switch one := *e.of(s); {
+	case touched != nil && !touched.around:
+	case one != nil:
+		out.put(e.kind, one)
+	default:
+		out.drop(e.kind)
+	}
+	return out.err
+}
+
+func (e *single[T]) take(s *State, read map[string][]byte, shapes shapes) error {
+	at := e.of(s)
+	for _, data := range read {
+		if *at = nil; data == nil {
+			continue
+		}
+		*at = new(T)
+		if err := shapes.decode(data, *at); err != nil {
+			return fmt.Errorf("%s: %w", e.kind, err)
+		}
+	}
 	return nil
 }
