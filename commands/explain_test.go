@@ -307,17 +307,24 @@ func explainsTheRest(s *sledtest.Operator, say func(...string), image bool) {
 	// What a reboot leaves, and a VNIC that nobody took.
 	s.Run("instance ensure web1 --nic over=net0")
 	s.Run("instance ensure web2")
+	tampered := s.Value("instance get web2 -H --columns zone")
 	if err := s.Reboot(s.T.Context()); err != nil {
 		s.T.Fatal(err)
 	}
 	if image { // of its RAM disk nothing is left, and no pool is imported
 		s.WriteFile("/etc/sledctl/config.toml", cli.SimulatedConfig(world.Helios))
 		s.Run("bootstrap")
+	} else {
+		s.Command("zonecfg -z " + tampered + " set bootargs=-v")
 	}
 	s.Run("vnic create --over net1 --hold 1ns")
 	time.Sleep(time.Second) // of the bubble: the hold ends
 	say("reap")
 	s.Run("bootstrap")
+	if rolls := strings.Contains(s.Run("instance ensure web1 --explain"), "zfs rollback"); rolls == image {
+		s.T.Errorf("the zone is rolled back, which needs one that was cloned: %v", rolls)
+	}
+	say("instance ensure web1")
 	s.Run("instance delete web1 web2")
 }
 

@@ -56,6 +56,14 @@ func snapshotCommand(name string, properties []Property) host.Command {
 	return withOptions("snapshot", properties, name)
 }
 
+func snapshotTreeCommand(name string) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"snapshot", "-r", name}}
+}
+
+func rollbackCommand(snapshot string) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"rollback", snapshot}}
+}
+
 func withOptions(subcommand string, properties []Property, name string) host.Command {
 	args := []string{subcommand}
 	for _, p := range properties {

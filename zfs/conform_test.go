@@ -1,6 +1,7 @@
 package zfs_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
@@ -21,6 +22,10 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	legacy := zfs.Create{Dataset: "rpool/l", Properties: []zfs.Property{{Name: "mountpoint", Value: "legacy"}}}
+	tree := zfs.SnapshotTree{Dataset: "rpool/a", Snapshot: "t"}
+	all := new([]zfs.Dataset)
+	on(zfs.SnapshotTree{Dataset: "rpool/a", Snapshot: "t", Found: all})(t) // each sled of these draws the same GUIDs
+	found := (*all)[slices.IndexFunc(*all, func(d zfs.Dataset) bool { return d.Name == "rpool/a/b@t" })]
 	unmount, snapshot := zfs.Unmount{Dataset: "rpool/a/b"}, zfs.Snapshot{Name: "rpool/a/b@s"}
 	steptest.Conform(t,
 		steptest.Case{Step: zfs.Create{Dataset: "rpool/c", Properties: []zfs.Property{{Name: "x:y", Value: "1"}}}, Sled: on(), Again: host.ErrExists},
@@ -36,6 +41,8 @@ func TestSteps(t *testing.T) {
 		},
 		steptest.Case{Step: zfs.Inherit{Dataset: "rpool/a", Name: "x:y", Old: "old"}, Sled: on()},
 		steptest.Case{Step: snapshot, Sled: on(), Again: host.ErrExists},
+		steptest.Case{Step: tree, Sled: on(), Again: host.ErrExists},
+		steptest.Case{Step: zfs.Rollback{Name: "rpool/a/b@t", GUID: found.GUID}, Sled: on(tree)},
 		steptest.Case{Step: unmount, Sled: on(), Again: host.ErrState},
 		steptest.Case{Step: zfs.Mount{Dataset: "rpool/a/b"}, Sled: on(unmount), Again: host.ErrState},
 		steptest.Case{Step: zfs.DestroySnapshot{Name: snapshot.Name}, Sled: on(snapshot), Again: host.ErrNotFound},

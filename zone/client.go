@@ -2,6 +2,8 @@ package zone
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -200,6 +202,8 @@ func ReadConfig(f host.Files, name string) (Config, error) {
 	if err != nil {
 		return Config{}, &ConfigError{Zone: name, Err: err}
 	}
+	sum := sha256.Sum256(data)
+	c.Sum = hex.EncodeToString(sum[:16])
 	return c, nil
 }
 

@@ -27,6 +27,9 @@ type Config struct {
 	Nets      []Net
 	Devices   []string // what to match below /dev: "/dev/vmm/*"
 	Datasets  []string // datasets delegated to the zone
+	// Sum is a digest of the file from which it was read: it tells any change, also of
+	// what is not looked at. It is not compared.
+	Sum string
 }
 
 // Attr is a generic attribute: a mark on the zone that its maker can read back.

@@ -79,11 +79,11 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 	if err != nil {
 		return instance.Settings{}, err
 	}
-	s := instance.Settings{
-		Names: Prefixes(c), Namespace: naming.NamespaceID(namespace), ControlLink: net.ControlLink, GZVNIC: net.GZVNIC, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
-		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
-		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, MakeBase: makeBase(c), Versions: &e.versions,
-	}
+	s := zoneSettings(c)
+	s.Namespace, s.ControlLink, s.GZVNIC, s.GuestLink = naming.NamespaceID(namespace), net.ControlLink, net.GZVNIC, c.Network.GuestLink
+	s.CPUs, s.Memory = c.Instance.CPUs, uint64(c.Instance.Memory)
+	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir > 0, c.Paths.Run, bundleSettings(c)
+	s.MakeBase, s.Versions = makeBase(c), &e.versions
 	s.SecretDir = SecretDir(c, h)
 	if c.Network.GZAddress.IsValid() {
 		s.Reserved = []netip.Addr{c.Network.GZAddress.Addr()}
@@ -92,6 +92,15 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 		s.GuestLink = net.ControlLink
 	}
 	return s, nil
+}
+
+// zoneSettings are what the zones of instances follow from, which the configuration
+// alone says.
+func zoneSettings(c config.Config) instance.Settings {
+	return instance.Settings{
+		Names: Prefixes(c), MTU: c.Network.MTU, Underlay: c.Network.Underlay, Gateway: c.Network.Gateway,
+		Propolis: propolisSettings(c), Base: recordedBase,
+	}
 }
 
 // SecretDir is next to the ledger, where secrets lie that have no encrypted
@@ -182,7 +191,10 @@ func (e *Env) ZonePools(ctx context.Context, h host.Host) ([]string, error) {
 
 // ReapSettings are what reap takes from the configuration.
 func ReapSettings(c config.Config) reap.Settings {
-	return reap.Settings{Names: Prefixes(c), Links: NetworkSettings(c).Under(), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c)}
+	return reap.Settings{
+		Names: Prefixes(c), Links: NetworkSettings(c).Under(), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c),
+		BootsAgain: zoneSettings(c).BootsAgain,
+	}
 }
 
 // bundleSettings are what bundles take from the configuration.

@@ -77,7 +77,7 @@ func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(con
 			}
 			return *report, err
 		}
-		facts = append(sealed, facts...)
+		facts = append(facts, sealed...)
 	}
 	view, err := book.Update(context.WithoutCancel(ctx), func(ledger.View) ([]ledger.Fact, error) { return facts, nil })
 	if err != nil {

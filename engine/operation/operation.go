@@ -58,7 +58,7 @@ type Request[S any] struct {
 
 	// Seal, if set, runs after all was done and looks for what only the host
 	// could choose: a zone's uuid, a dataset's guid. Its facts go with the
-	// outcome.
+	// outcome, behind those that were decided.
 	Seal func(ctx context.Context, h host.Host) ([]ledger.Fact, error)
 
 	// BeforeLedger lets it run when there is no ledger at all: what the ledger

@@ -116,6 +116,8 @@ zpool import -N new
 zpool import new other
 zpool clear
 zpool clear tank c11t0d0
+zfs rollback -r tank/a@s
+zfs rollback tank/a
 zpool labelclear c11t0d0s0
 zpool labelclear /dev/dsk/c11t0d0s0
 zpool labelclear /dev/dsk/c12t0d0s0

@@ -19,7 +19,7 @@ import (
 // keepEvidence takes a bundle of a run's zone before the zone goes, where something
 // went wrong with it: nobody asks what a healthy instance's logs said that is
 // stopped. It is a best effort: if a bundle cannot be taken, the zone is removed anyway.
-func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Stamp) []plan.Action {
+func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Stamp, when string) []plan.Action {
 	cause, reason := wentWrong(s.Blueprint(), r, seen)
 	if cause == "" {
 		return nil
@@ -29,7 +29,7 @@ func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Stamp
 	if !ok {
 		return nil
 	}
-	return []plan.Action{bundleOf(step)}
+	return []plan.Action{bundleOf(step, when)}
 }
 
 // addEvidence has those steps of a start that fail inside the zone tell why: the
@@ -43,15 +43,15 @@ func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, se
 			a.Evidence = &plan.Evidence{Root: path.Join(incarnation.Zonepath, "root"), Log: log}
 			running := a.Step.Verb() != zone.Boot{}.Verb()
 			if step, ok := s.Bundles.OfStart(seen.Places, incarnation.Zone, incarnation.Zonepath, r.ID, running, at.Now); ok {
-				a.Evidence.Keep = []plan.Action{bundleOf(step)}
+				a.Evidence.Keep = []plan.Action{bundleOf(step, "before it is removed")}
 			}
 		}
 	}
 }
 
-func bundleOf(step bundle.Take) plan.Action {
+func bundleOf(step bundle.Take, when string) plan.Action {
 	return plan.Action{
-		ID: step.Verb() + " " + step.Zone, Object: "bundle " + step.ID, Why: "of zone " + step.Zone + ", before it is removed",
+		ID: step.Verb() + " " + step.Zone, Object: "bundle " + step.ID, Why: "of zone " + step.Zone + ", " + when,
 		Change: plan.Create, BestEffort: true, Step: step,
 	}
 }

@@ -225,8 +225,8 @@ func planBringUp(
 	s Settings, choose chooser, old, next record.Record, seen Observed, at operation.Stamp, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
 	b := s.Blueprint()
-	resumes, why, err := canResume(b, old, next, seen, c)
-	if err == nil && !resumes {
+	v, why, err := judgeRecorded(b, choose, old, next, seen, c)
+	if err == nil && v == rebuild {
 		err = checkRebuild(b, old, seen, c)
 	}
 	if err != nil {
@@ -235,11 +235,16 @@ func planBringUp(
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
 	var clearing []plan.Action
 	p := progress{vnics: map[string]bool{}}
-	if resumes {
+	switch v {
+	case resume:
 		clearing, p = resumed(b, &d, old, next, seen)
-	} else if clearing, err = beginRun(s, choose, &d, old, &next, seen, at, c); err == nil {
-		p.wide = layout.LinkHasMTU(b, *next.Incarnation, seen.Inv)
-		d.Plan.Why = rebuilds(old, why)
+	case rollBack:
+		clearing, p, err = bootAgain(s, choose, &d, old, &next, seen, at)
+	default:
+		if clearing, err = beginRun(s, choose, &d, old, &next, seen, at, c); err == nil {
+			p.wide = layout.LinkHasMTU(b, *next.Incarnation, seen.Inv)
+			d.Plan.Why = rebuilds(old, why)
+		}
 	}
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -261,7 +266,7 @@ func planBringUp(
 	d.Plan.Actions = behind(clearing, actions)
 	d.Intent.Removes = removes(next.Leaving, seen)
 	d.Intent.Makes, d.Intent.Base = next.Objects(), next.Incarnation.Base
-	return facts(choose.view, d, old, next, resumes, at, c)
+	return facts(choose.view, d, old, next, v, at, c)
 }
 
 // checkRebuild refuses a single step on what is broken, and a second run next to
@@ -380,11 +385,11 @@ func behind(clearing, actions []plan.Action) []plan.Action {
 // facts writes down the record: before the work with its names, after it
 // finished, or as it was.
 func facts(
-	view ledger.View, d operation.Decision, old, next record.Record, goOn bool, at operation.Stamp, c EnsureRequest,
+	view ledger.View, d operation.Decision, old, next record.Record, v verdict, at operation.Stamp, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
 	finished := next
 	incarnation := *next.Incarnation
-	incarnation.Reaped = false
+	incarnation.Reaped, incarnation.Rolling, incarnation.Was = false, false, ""
 	incarnation.Ensured = incarnation.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
 	if finished.Migration != nil {
 		incarnation.Migration, finished.Migration = finished.Migration.ID, nil
@@ -397,7 +402,11 @@ func facts(
 		r.Generation, r.Updated = old.Generation+1, at.Now
 	}
 	before := old // what stands again when all was undone
-	if before.ID != "" && !goOn {
+	switch {
+	case v == rollBack: // it is not tried twice: what failed once is cloned again
+		was := *before.Incarnation
+		was.Clean, before.Incarnation = "", &was
+	case before.ID != "" && v == rebuild:
 		if before.ChosenID() == "" {
 			before.VMM = nil
 		}

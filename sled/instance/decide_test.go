@@ -55,16 +55,21 @@ func told(t testing.TB, d operation.Decision, incarnations ...*record.Incarnatio
 
 func wayUp() []string {
 	return []string{
-		"vnic.create G", "vnic.create C", "zfs.create D", "zone.configure Z", "zone.clone Z", "smf.write-profile Z",
+		"vnic.create G", "vnic.create C", "zfs.create D", "zone.configure Z", "zone.clone Z", "smf.write-profile Z", "zfs.snapshot-tree D",
 		"zone.boot Z", "smf.await Z", "ipadm.create-address C/control", "ipadm.await-address C/control",
 		"smf.enable web1", "smf.await web1", "propolis.await-http web1", "propolis.ensure web1", "propolis.run web1", "propolis.await-state web1",
 	}
 }
 
-// from is the rest of the bring-up.
+// from is the rest of the bring-up. A zone that is installed already may have been
+// booted: it is not kept as it is.
 func from(first string) []string {
 	up := wayUp()
-	return up[slices.Index(up, first):]
+	rest := up[slices.Index(up, first):]
+	if slices.Contains(rest, "zone.clone Z") {
+		return rest
+	}
+	return slices.DeleteFunc(rest, func(line string) bool { return line == "zfs.snapshot-tree D" })
 }
 
 func oneNIC() Wanted { return Wanted{Ref: "web1", NICs: []record.NIC{{}}} }

@@ -24,7 +24,7 @@ func teardown(s Settings, r record.Record, seen Observed, at operation.Stamp, gr
 	if r.Incarnation == nil {
 		return actions
 	}
-	kept, vm := keepEvidence(s, r, seen, at), stopVM(s.Blueprint(), r, seen, grace)
+	kept, vm := keepEvidence(s, r, seen, at, "before it is removed"), stopVM(s.Blueprint(), r, seen, grace)
 	if len(kept) > 0 && len(vm) > 0 {
 		vm[0].After = append(vm[0].After, kept[0].ID)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/sled/instance/layout"
@@ -147,6 +148,7 @@ func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 // bringUp is the operation behind ensure, start and every single step.
 func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest) (Result, error) {
 	var result record.Record
+	var decided plan.Plan
 	secrets.Purge(ctx, s.SecretDir, env, c.DryRun)
 	request := operation.Request[Observed]{
 		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun, Keep: c.Keep,
@@ -173,12 +175,13 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 				return operation.Decision{}, err
 			}
 			d, r, err := decide(s, view, seen, at, id, c)
-			result = r
+			result, decided = r, d.Plan
 			if err == nil {
 				err = errors.Join(leaveTombstone(s.Blueprint(), view, id, &d, seen, at.Now), migration.Remember(view, id, &d, seen.Inside.VM, at.Now))
 			}
 			return d, err
 		},
+		Seal: sealing(s, &result, &decided),
 	}
 	report, err := operation.Run(ctx, env, request)
 	if report.ID != "" {

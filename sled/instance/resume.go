@@ -13,21 +13,22 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Whether a recorded run is resumed, or removed and built again: a VM that runs is
+// Whether a recorded incarnation is resumed, or removed and built again: a VM that runs is
 // never ended for a difference that nobody has asked for.
 
-// verdict is what is done with the recorded run.
+// verdict is what is done with the recorded incarnation.
 type verdict int
 
 const (
 	resume            verdict = iota
 	rebuild                   // remove it, and begin another
+	rollBack                  // take its zone back to what was cloned, and boot that
 	refuseUninspected         // it may have a VM, and cannot be inspected
 	refuseChanges             // what is asked for needs a rebuild, which was not asked for
 	refuseDrift               // others have changed what its VM runs on
 )
 
-// standing is what the verdict on a recorded run depends on.
+// standing is what the verdict on a recorded incarnation depends on.
 type standing struct {
 	incarnation record.Incarnation
 	seen        Observed
@@ -40,9 +41,14 @@ type standing struct {
 	consent     bool // to a rebuild of what runs
 	address     bool // all that is missing is the address of Propolis
 	service     string
+	doubt       string // why its zone is not proven to be as it was cloned; empty: it is
 }
 
 func (s standing) thisBoot() bool { return s.incarnation.Boot == s.seen.Boot }
+
+// earlier reports whether the zone is from an earlier boot, or was being rolled back
+// when that was cut short: as it is, it is not what was cloned.
+func (s standing) earlier() bool { return !s.thisBoot() || s.incarnation.Rolling }
 
 func (s standing) running() bool { return s.zoned && s.zone.State == zone.Running }
 
@@ -80,7 +86,7 @@ func changeRules() []rule {
 	}
 }
 
-// missingRules are those for a run without a zone.
+// missingRules are those for an incarnation without a zone.
 func missingRules() []rule {
 	return []rule{
 		{func(s standing) bool { return !s.zoned && s.incarnation.Ensured }, rebuild, "its zone is missing"},
@@ -96,44 +102,53 @@ func runningRules() []rule {
 		{func(s standing) bool { return s.running() && s.incarnation.Ensured && !s.p.ensured }, rebuild, "its Propolis does not have the VM any longer"},
 		{func(s standing) bool { return s.running() && s.ended() }, rebuild, "its VM has ended"},
 		{func(s standing) bool { return s.running() && s.service == smf.Maintenance }, rebuild, "its Propolis service is in maintenance"},
+		{func(s standing) bool { return s.running() && s.incarnation.Rolling && !s.alive }, rebuild, "it is not known whether its zone was rolled back before it booted"},
 		{standing.running, resume, "its zone and VNICs are as recorded"},
 	}
 }
 
-// haltedRules are those for a run whose zone does not run.
+// rebooted is why a zone from before the boot is rebuilt. What is not proven of it
+// follows.
+const rebooted = "the sled has rebooted since it was built"
+
+// haltedRules are those for an incarnation whose zone does not run.
 func haltedRules() []rule {
 	return []rule{
+		{func(s standing) bool { return s.earlier() && s.doubt == "" && !s.step }, rollBack, ""},
+		{standing.earlier, rebuild, rebooted},
 		{func(s standing) bool { return s.incarnation.Ensured }, rebuild, "its zone is not running"},
-		{func(s standing) bool { return !s.thisBoot() }, rebuild, "the sled has rebooted since it was built"},
 		{func(s standing) bool { return s.zone.State == zone.Installed && s.p.installed && s.p.dataset }, resume, "its zone is as recorded"},
 		{func(s standing) bool { return s.zone.State == zone.Configured && s.p.configured }, resume, "its zone is as recorded"},
 		{func(standing) bool { return true }, rebuild, "its zone is incomplete, or differs"},
 	}
 }
 
-// canResume reports whether the recorded run can be continued, and why. It can if
-// it is of this boot, nothing of it is broken, and nothing that it was built with
-// changes. Errors: *NotInspectableError, *ConflictError.
-func canResume(b layout.Blueprint, old, next record.Record, seen Observed, c EnsureRequest) (bool, string, error) {
+// judgeRecorded is what is done with the recorded incarnation, and why. It is resumed if it is
+// of this boot, nothing of it is broken, and nothing that it was built with changes.
+// Errors: *NotInspectableError, *ConflictError.
+func judgeRecorded(b layout.Blueprint, choose chooser, old, next record.Record, seen Observed, c EnsureRequest) (verdict, string, error) {
 	if old.Incarnation == nil {
-		return false, "", nil
+		return rebuild, "", nil
 	}
 	s := standingOf(b, old, next, seen, c)
+	if s.earlier() {
+		s.doubt = choose.doubtOf(old)
+	}
 	for _, r := range rules() {
 		if !r.when(s) {
 			continue
 		}
 		switch r.verdict {
 		case refuseUninspected:
-			return false, "", &NotInspectableError{Name: old.Name, Err: seen.why()}
+			return r.verdict, "", &NotInspectableError{Name: old.Name, Err: seen.why()}
 		case refuseChanges:
-			return false, "", &ConflictError{Name: old.Name, Differences: s.changes, Recreate: !s.step}
+			return r.verdict, "", &ConflictError{Name: old.Name, Differences: s.changes, Recreate: !s.step}
 		case refuseDrift:
-			return false, "", &ConflictError{Name: old.Name, Differences: driftDifferences(b, old, seen, s.p), Recreate: !s.step}
+			return r.verdict, "", &ConflictError{Name: old.Name, Differences: driftDifferences(b, old, seen, s.p), Recreate: !s.step}
 		}
-		return r.verdict == resume, s.because(r.why), nil
+		return r.verdict, s.because(r.why), nil
 	}
-	return false, "", nil
+	return rebuild, "", nil
 }
 
 func standingOf(b layout.Blueprint, old, next record.Record, seen Observed, c EnsureRequest) standing {
@@ -164,7 +179,10 @@ func (s standing) because(why string) string {
 	for _, d := range s.changes {
 		fields = append(fields, d.Field)
 	}
-	if len(fields) == 0 {
+	switch {
+	case why == rebooted && s.doubt != "":
+		return why + ", and " + s.doubt
+	case len(fields) == 0:
 		return why
 	}
 	return why + ": " + strings.Join(fields, ", ")
@@ -180,7 +198,7 @@ func (s Observed) unreachable(incarnation record.Incarnation, p progress) bool {
 }
 
 // built reports whether a run already has what one of the changes would change:
-// VNICs and the zonepath are chosen with the run, disks and the address are in
+// VNICs and the zonepath are chosen with the incarnation, disks and the address are in
 // the zone's configuration and profile, CPUs and memory go to Propolis.
 func (p progress) built(changes []Difference, incarnation record.Incarnation) bool {
 	return slices.ContainsFunc(changes, func(d Difference) bool {
@@ -201,7 +219,7 @@ func (s Observed) alive(r record.Record) bool {
 	return s.Inside.VM.ID == r.ID && !slices.Contains(ended, s.Inside.VM.State)
 }
 
-// driftDifferences lists what somebody else has changed of a run.
+// driftDifferences lists what somebody else has changed of an incarnation.
 func driftDifferences(b layout.Blueprint, r record.Record, seen Observed, p progress) []Difference {
 	var all []Difference
 	config, _ := seen.Inv.Config(r.Incarnation.Zone)
@@ -216,7 +234,7 @@ func driftDifferences(b layout.Blueprint, r record.Record, seen Observed, p prog
 	return all
 }
 
-// nameTaken reports whether another link has the name of one of the run's VNICs.
+// nameTaken reports whether another link has the name of one of the incarnation's VNICs.
 func (s Observed) nameTaken(incarnation record.Incarnation, p progress) bool {
 	return slices.ContainsFunc(incarnation.VNICs(), func(v record.VNIC) bool {
 		_, there := s.Inv.Link(v.Name)

@@ -18,8 +18,8 @@ func TestOneStageDoesNoMore(t *testing.T) {
 		point int
 		want  []string
 	}{
-		{StageVNIC, atNothing, up[:2]}, {StageZone, atVNICs, up[2:6]}, {StageBoot, atProfiled, up[6:8]}, {StageAddress, atSettled, up[8:10]},
-		{StageStart, atAddress, up[10:13]}, {StageEnsure, atOnline, up[13:14]}, {StageRun, atEnsured, up[14:]},
+		{StageVNIC, atNothing, up[:2]}, {StageZone, atVNICs, up[2:7]}, {StageBoot, atProfiled, up[7:9]}, {StageAddress, atSettled, up[9:11]},
+		{StageStart, atAddress, up[11:14]}, {StageEnsure, atOnline, up[14:15]}, {StageRun, atEnsured, up[15:]},
 	} {
 		t.Run(string(s.stage), func(t *testing.T) {
 			d, next, err := prepared().bring(c, r, s.point).decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})

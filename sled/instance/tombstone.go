@@ -106,6 +106,10 @@ func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledg
 
 func tombstoneFor(b layout.Blueprint, view ledger.View, old record.Record, vm string, seen Observed, now time.Time) Tombstone {
 	t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
+	if slices.ContainsFunc(old.Incarnations(), func(incarnation record.Incarnation) bool { return incarnation.Was == vm }) {
+		t.State, t.Reason = record.Failed, "the sled was rebooted"
+		return t
+	}
 	if old.Incarnation != nil && old.Incarnation.PropolisID == vm && seen.Inside.VM.ID == old.ID {
 		t.Migrations = seen.Inside.VM.Migration
 	}

@@ -52,15 +52,17 @@ type progress struct {
 	installed  bool
 	profiled   bool
 	booted     bool
-	settled    bool // the milestone
-	linkLocal  bool
-	address    bool
-	usable     bool // the address is ok
-	routed     bool
-	enabled    bool
-	online     bool
-	ensured    bool
-	running    bool
+	// back are the snapshots to which the zone is taken back before it boots.
+	back      []zfs.Dataset
+	settled   bool // the milestone
+	linkLocal bool
+	address   bool
+	usable    bool // the address is ok
+	routed    bool
+	enabled   bool
+	online    bool
+	ensured   bool
+	running   bool
 }
 
 // way builds the actions up. Each appends to a stage and is left out when the
@@ -99,7 +101,7 @@ func bringUpActions(b layout.Blueprint, r record.Record, p progress, arrive *pro
 	w := way{actions: map[Stage][]plan.Action{}}
 	links := upVNICs(b, &w, r, p)
 	zoned := upZone(b, &w, r, p)
-	booted := upBoot(&w, r, p, append(links, zoned))
+	booted := upBoot(&w, r, p, append(links, zoned...))
 	addressed := upAddress(b, &w, r, p, booted)
 	started := upPropolis(b, &w, r, p, addressed)
 	upMachine(b, &w, r, p, request, arrive, started)
@@ -130,7 +132,7 @@ func upVNICs(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 	return ids
 }
 
-func upZone(b layout.Blueprint, w *way, r record.Record, p progress) string {
+func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 	incarnation := *r.Incarnation
 	object := "zone " + incarnation.Zone
 	dataset := w.add(StageZone, p.dataset, plan.Action{
@@ -158,7 +160,8 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) string {
 		ID: "smf.write-profile " + incarnation.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(installed),
 		Step: smf.WriteProfile{Root: path.Join(incarnation.Zonepath, "root"), Profile: layout.ProfileOf(b, r)},
 	})
-	return lastOf(profiled, installed, configured, dataset)
+	kept := w.add(StageZone, p.installed || !layout.KeepsClean(b, r), keepClean(incarnation, after(lastOf(profiled, installed))))
+	return append(upBack(w, p, dataset), lastOf(kept, profiled, installed, configured, dataset))
 }
 
 // installZone gives a configured zone its root: a clone of the base, or the

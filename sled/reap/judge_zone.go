@@ -92,6 +92,8 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 func (k known) zoneOfInstance(r recordedIncarnation, z zone.Zone, f Findings) (Verdict, string) {
 	verb, died := k.unfinished(r, f)
 	switch {
+	case (r.incarnation.Boot != k.boot || r.incarnation.Rolling) && z.State != zone.Running && r.current(z) && k.again(r.Record):
+		return InUse, "instance " + r.Name + "; it is as it was cloned, and the next ensure boots it"
 	case died:
 		return Orphan, "left by " + verb + " of instance " + r.Name + ", which did not end"
 	case z.State == zone.Running:

@@ -34,8 +34,9 @@ type known struct {
 	dead      map[string]made        // what runs that died were making, by kind and name
 	died      []operation.OpenIntent // intents of runs that died
 	net       network.Record
-	lone      map[string]zone.Config // of zones that no index names, as far as they can be read
-	under     map[string]bool        // links over which sledctl's VNICs lie, or have lain
+	lone      map[string]zone.Config   // of zones that no index names, as far as they can be read
+	again     func(record.Record) bool // whether the zone that it has from an earlier boot is booted again
+	under     map[string]bool          // links over which sledctl's VNICs lie, or have lain
 }
 
 // recordedIncarnation is an incarnation with the record of its instance.
@@ -50,6 +51,11 @@ func (k known) unfinished(l recordedIncarnation, f Findings) (verb string, dead 
 	m, dead := k.dead["zone "+l.incarnation.Zone]
 	z, _ := f.inv.Zone(l.incarnation.Zone)
 	return m.verb, dead && !l.incarnation.Ensured && z.State != zone.Running
+}
+
+// current reports whether a zone is that of the instance's present incarnation.
+func (l recordedIncarnation) current(z zone.Zone) bool {
+	return l.Incarnation != nil && l.Incarnation.Zone == z.Name
 }
 
 type owner struct {
@@ -82,6 +88,7 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
 		bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
+		again: func(record.Record) bool { return false },
 	}
 	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnHolds} {
 		if err := learn(view); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/zone"
@@ -31,6 +32,9 @@ type Settings struct {
 	// Bundles says where a zone's evidence is kept before the zone
 	// does.
 	Bundles bundle.Settings
+	// BootsAgain reports whether the next ensure of an instance boots the zone that it has
+	// from an earlier boot of the sled; nil: none is.
+	BootsAgain func(ledger.View, record.Record, *inventory.Inventory) bool
 }
 
 // seen is the sled, and the boot that it is in.
@@ -105,6 +109,7 @@ func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(sub
 	}
 	k.learnLinks(s.Links)
 	k.lone, k.secrets = got.lone, got.secrets
+	k.again = func(r record.Record) bool { return s.BootsAgain != nil && s.BootsAgain(view, r, got.inv) }
 	return k, k.learnSince(got.before, view)
 }
 

@@ -75,6 +75,26 @@ func ofInstances() []Mutant {
 			Found: unit("commands", "TestAZoneThatNeverAnswersIsBuiltAnew", "exit 8"),
 		},
 		{
+			Name:  "a zone that was tampered with while the sled was off is booted as if it were clean",
+			Plant: []Patch{{"sled/instance/layout/clean.go", "DatasetsOf(*r.Incarnation, inv)) != r.Incarnation.Clean:", "DatasetsOf(*r.Incarnation, inv)) != r.Incarnation.Clean && !MUTANT:"}},
+			Found: unit("commands", "TestAZoneThatWasTamperedWithIsNotBootedAsCloned", "kept true, cloned false"),
+		},
+		{
+			Name:  "the base of a zone that is booted again may be another",
+			Plant: []Patch{{"sled/instance/again.go", "base.Zone != r.Incarnation.Base || !c.valid(base):", "base.Zone != r.Incarnation.Base && !MUTANT || !c.valid(base) && !MUTANT:"}},
+			Found: unit("commands", "TestAZoneThatWasTamperedWithIsNotBootedAsCloned", "the_mark_of_its_base"),
+		},
+		{
+			Name:  "a zone from before the boot is booted without being rolled back",
+			Plant: []Patch{{"sled/instance/again.go", "for _, snapshot := range p.back {", "for _, snapshot := range p.back { if MUTANT { continue }"}},
+			Found: unit("commands", "TestAZoneThatWasTamperedWithIsNotBootedAsCloned", "what the first life has written is there"),
+		},
+		{
+			Name:  "a rollback that was cut short is trusted",
+			Plant: []Patch{{"sled/instance/resume.go", "return !s.thisBoot() || s.incarnation.Rolling }", "return !s.thisBoot() || s.incarnation.Rolling && !MUTANT }"}},
+			Found: unit("sled/instance", "TestARollbackThatWasCutShortIsNotTrusted", "the_zone_does_not_run"),
+		},
+		{
 			Name:    "an earlier boot of the sled is overlooked",
 			Plant:   []Patch{{"sled/instance/status.go", "case incarnation.Boot != g.boot:", "case incarnation.Boot != g.boot && !MUTANT:"}},
 			Found:   script("reboot", "no match for `^web1\\tabsent\\tsled was rebooted`"),

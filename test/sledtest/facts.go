@@ -82,6 +82,7 @@ type Instance struct {
 	CPUs                         int
 	Protected                    bool
 	PropolisID                   string `json:"propolis_id"`
+	Zone                         string
 	VNICs                        []struct{ Name, MAC string }
 }
 

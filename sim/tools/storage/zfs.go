@@ -19,7 +19,7 @@ type zfsCall struct{ session }
 func Zfs(tx *world.Tx, c cli.Call) cli.Reply {
 	z := &zfsCall{session{tx: tx, call: c}}
 	return z.dispatch(map[string]func([]string) int{
-		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone,
+		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone, "rollback": z.rollback,
 		"list": z.list, "set": z.set, "get": z.get, "inherit": z.inherit,
 		"mount": z.mount, "unmount": z.unmount,
 		"load-key": z.loadKey, "unload-key": z.unloadKey, "change-key": z.changeKey,
@@ -113,6 +113,13 @@ func (z *zfsCall) snapshot(args []string) int {
 		z.say("no snapshots were created")
 	}
 	return exit
+}
+
+// rollback is zfs_do_rollback, without options.
+func (z *zfsCall) rollback(args []string) int {
+	_, operands := options(args, "", 1, 1)
+	only(strings.Contains(operands[0], "@"))
+	return z.refused(zfs.Rollback(z.tx, operands[0]))
 }
 
 // destroy is zfs_do_destroy.

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
@@ -199,4 +200,80 @@ func copyTo(tx *world.Tx, d *world.Dataset, dir string) error {
 		func() error { return host.MkdirAll(tx.Files, dir, 0o755) },
 		func() error { return copyTree(tx.Files, source, dir, covered) },
 	)
+}
+
+// Rollback takes a file system back to its latest snapshot: zfs_do_rollback in
+// usr/src/cmd/zfs/zfs_main.c, whose -r is not simulated, and zfs_ioc_rollback in
+// usr/src/uts/common/fs/zfs/zfs_ioctl.c, which suspends a mounted file system and
+// resumes it where it is mounted. What is mounted below stays mounted. Properties
+// are not taken back.
+func Rollback(tx *world.Tx, snapshot string) error {
+	head, _, _ := strings.Cut(snapshot, "@")
+	s, err := OpenDataset(tx, snapshot, TypeSnapshot)
+	if err != nil {
+		return err
+	}
+	d, err := OpenDataset(tx, head, TypeFilesystem|TypeVolume)
+	if err != nil {
+		return err
+	}
+	var later []string
+	for _, other := range Snapshots(tx, head) {
+		if other.Created > s.Created {
+			later = append(later, other.Name)
+		}
+	}
+	switch {
+	case later != nil:
+		return refuse("cannot rollback to '%s': more recent snapshots or bookmarks exist\n"+
+			"use '-r' to force deletion of the following snapshots and bookmarks:\n%s", snapshot, strings.Join(later, "\n"))
+	case Kind(d) == TypeVolume || locked(tx, d) || inKernelZone(tx, d):
+		return world.NotSimulated("zfs rollback of a volume, of a locked file system, or of one that a zone in the kernel has")
+	}
+	c := &checker{tx: tx, action: "cannot rollback '" + head + "'"}
+	if err := c.writable(head); err != nil {
+		return err
+	}
+	return restore(tx, s, d)
+}
+
+// inKernelZone says whether a file system is mounted in a zone that the kernel has.
+func inKernelZone(tx *world.Tx, d *world.Dataset) bool {
+	return slices.ContainsFunc(tx.State.Zones, func(z *world.Zone) bool {
+		return z.Kernel != nil && d.Mounted != "" && (d.Mounted == z.Path() || world.Under(d.Mounted, z.Path()))
+	})
+}
+
+// restore gives a file system the contents of a snapshot. What is mounted in it is
+// unmounted for the time, and so is it itself.
+func restore(tx *world.Tx, s, d *world.Dataset) error {
+	type place struct {
+		dataset *world.Dataset
+		dir     string
+	}
+	var places []place
+	if d.Mounted != "" {
+		for _, o := range append(mountsBelow(tx, d.Mounted), d) {
+			places = append(places, place{o, o.Mounted})
+			if err := moveOut(tx, o); err != nil {
+				return err
+			}
+		}
+	}
+	if d.Tree != "" {
+		if err := world.RemoveTree(tx.Files, d.Tree); err != nil {
+			return err
+		}
+	}
+	d.Tree, d.Immutable = "", nil
+	if err := copyContents(tx, s, d); err != nil {
+		return err
+	}
+	d.Immutable = slices.Clone(s.Immutable)
+	for _, p := range slices.Backward(places) {
+		if err := moveIn(tx, p.dataset, p.dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -197,6 +197,8 @@ func (c *cursor) incarnation() (r Incarnation) {
 			r.Service = c.text()
 		case "migration":
 			r.Migration = c.text()
+		case "clean":
+			r.Clean = c.text()
 		default:
 			c.expect(false)
 		}

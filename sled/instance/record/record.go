@@ -94,6 +94,14 @@ type Incarnation struct {
 	// Migration is the id of the one by which the machine came; empty: it was made
 	// here.
 	Migration string `json:"migration,omitempty"`
+	// Clean is what its zone was before it first booted, as a digest
+	// (layout.Fingerprint); empty: that is not known.
+	Clean string `json:"clean,omitempty"`
+	// Rolling is set while a zone from before the boot of the sled is rolled back and
+	// booted: until that is done, nobody knows whether it was rolled back. Was is the
+	// Propolis id of its VM of then, whose end is not written down yet.
+	Rolling bool   `json:"rolling,omitempty"`
+	Was     string `json:"was,omitempty"`
 }
 
 // ByHand is the Service of a Propolis that no service of its zone has started.

@@ -8,8 +8,8 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 )
 
-// VMM makes an instance the control plane's: its first run has the id that was
-// registered, and when that run ends, the instance goes with it. It is not
+// VMM makes an instance the control plane's: its first incarnation has the id that was
+// registered, and when that incarnation ends, the instance goes with it. It is not
 // brought up again by anybody who does not name it, since it may run on
 // another sled by then.
 type VMM struct {
@@ -22,7 +22,7 @@ type VMM struct {
 	Migration *Migration `json:"migration,omitempty"`
 }
 
-// Ending is the end of a run that is decided, and what its tombstone will say.
+// Ending is the end of an incarnation that is decided, and what its tombstone will say.
 type Ending struct {
 	PropolisID string `json:"propolis_id"`
 	State      State  `json:"state"` // destroyed, failed
@@ -36,7 +36,7 @@ type Pending string
 const (
 	PendingNothing Pending = ""
 	PendingUp      Pending = "up"   // bring it up
-	PendingDown    Pending = "down" // remove its run
+	PendingDown    Pending = "down" // remove its incarnation
 	PendingLost    Pending = "lost" // say that it failed: it was from before the boot of the sled
 )
 
@@ -56,7 +56,7 @@ func (r Record) Pending(boot string) Pending {
 }
 
 // VM is the Propolis id of the VM that the control plane can speak of: that of
-// the run, or the one under which a run will be. Empty: there is none.
+// the incarnation, or the one under which an incarnation will be. Empty: there is none.
 func (r Record) VM() string {
 	switch {
 	case r.Incarnation != nil:
@@ -76,15 +76,15 @@ func (r Record) Arrival() *Migration {
 	return r.VMM.Migration
 }
 
-// Stopped is the record of an instance whose run is gone, and that is to stay so.
+// Stopped is the record of an instance whose incarnation is gone, and that is to stay so.
 func (r Record) Stopped(at operation.Stamp) Record {
 	r.Incarnation, r.Leaving, r.VMM, r.Ending, r.Wanted = nil, nil, nil, nil, WantedStopped
 	r.Generation, r.Updated = r.Generation+1, at.Now
 	return r
 }
 
-// ChosenID is the id that the control plane has chosen for the next run; empty if
-// it has not, or a run had it already.
+// ChosenID is the id that the control plane has chosen for the next incarnation; empty if
+// it has not, or an incarnation had it already.
 func (r Record) ChosenID() string {
 	if r.VMM == nil || slices.ContainsFunc(r.Incarnations(), func(incarnation Incarnation) bool { return incarnation.PropolisID == r.VMM.PropolisID }) {
 		return ""
@@ -92,13 +92,16 @@ func (r Record) ChosenID() string {
 	return r.VMM.PropolisID
 }
 
-// VMIDs are the Propolis ids of the runs that count, and those that the control
-// plane knows of besides.
+// VMIDs are the Propolis ids of the runs that count, those of VMs that ended with an
+// earlier boot of the sled, and those that the control plane knows of besides.
 func (r Record) VMIDs(counts func(Incarnation) bool) []string {
 	var all []string
 	for _, incarnation := range r.Incarnations() {
 		if counts(incarnation) {
 			all = append(all, incarnation.PropolisID)
+		}
+		if incarnation.Was != "" {
+			all = append(all, incarnation.Was)
 		}
 	}
 	if r.VMM != nil && !slices.Contains(all, r.VMM.PropolisID) {

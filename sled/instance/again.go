@@ -1,0 +1,124 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// A zone that outlives a boot of the sled is not cloned again where it is proven to be
+// as it was cloned: it is rolled back to the snapshots of before its first boot, and
+// booted. What is proven, and what not, is in layout.Fingerprint and layout.Doubt.
+
+// doubtOf is why the recorded incarnation's zone cannot be booted again as it was cloned; empty:
+// it can.
+func (c chooser) doubtOf(r record.Record) string {
+	if why := layout.Doubt(c.Blueprint(), r, c.inv); why != "" {
+		return why
+	}
+	base, ok := c.Base(c.view, r.Spec.Pool)
+	switch {
+	case !ok || base.Planned || base.Zone != r.Incarnation.Base || !c.valid(base):
+		return "its base is not the one that zones are cloned from now"
+	case r.Migration != nil || r.Ending != nil:
+		return "its VM was on its way"
+	}
+	return ""
+}
+
+// BootsAgain reports whether the next ensure of an instance boots the zone of its incarnation
+// as it was cloned: a zone from an earlier boot of the sled, which is kept for that.
+func (s Settings) BootsAgain(view ledger.View, r record.Record, inv *inventory.Inventory) bool {
+	return r.Incarnation != nil && r.Wanted == record.WantedRunning && newChooser(s, view, inv, "", r.ID).doubtOf(r) == ""
+}
+
+// bootAgain has the zone of the recorded incarnation rolled back. Its VM is another one, with a
+// Propolis id of its own: the zone keeps the name that it has from the earlier one.
+func bootAgain(
+	s Settings, choose chooser, d *operation.Decision, old record.Record, next *record.Record, seen Observed, at operation.Stamp,
+) (clearing []plan.Action, p progress, err error) {
+	b := s.Blueprint()
+	if err := fits(next.Spec, seen.Room, old, false); err != nil {
+		return nil, progress{}, err
+	}
+	incarnation := *old.Incarnation
+	if incarnation.Ensured {
+		incarnation.Was = incarnation.PropolisID
+	}
+	if incarnation.Boot != seen.Boot {
+		incarnation.PropolisID = choose.uuid("propolis").String()
+	}
+	incarnation.Boot, incarnation.Ensured, incarnation.Rolling, incarnation.Migration = seen.Boot, false, true, ""
+	next.Incarnation = &incarnation
+	p = progressOf(b, *next, seen)
+	p.profiled, p.back = true, layout.CleanSnapshots(incarnation, seen.Inv)
+	clearing = slices.Concat(leaving(old, seen), keepEvidence(s, old, seen, at, "before it is rolled back"))
+	d.Warn = unkept(b, old, seen)
+	d.Plan.Why = fmt.Sprintf("would boot the zone of instance %q again: it is as it was cloned, and is rolled back to that", old.Name)
+	return clearing, p, nil
+}
+
+// keepClean keeps how a zone is before its first boot, so that it can be taken back to
+// that. Where it fails the zone is cloned again after the next boot of the sled.
+func keepClean(incarnation record.Incarnation, before []string) plan.Action {
+	step := zfs.SnapshotTree{Dataset: incarnation.Dataset, Snapshot: layout.CleanSnapshot, Found: new([]zfs.Dataset)}
+	return plan.Action{
+		ID: step.Verb() + " " + incarnation.Dataset, Object: "dataset " + incarnation.Dataset, Why: "as it was cloned, for the sled's next boot",
+		Change: plan.Modify, After: before, BestEffort: true, Step: step,
+	}
+}
+
+// upBack takes each dataset of a zone back to what was cloned.
+func upBack(w *way, p progress, before string) []string {
+	var ids []string
+	for _, snapshot := range p.back {
+		dataset, _, _ := strings.Cut(snapshot.Name, "@")
+		step := zfs.Rollback{Name: snapshot.Name, GUID: snapshot.GUID}
+		ids = append(ids, w.add(StageZone, false, plan.Action{
+			ID: step.Verb() + " " + dataset, Object: "dataset " + dataset, Why: "to what was cloned", Change: plan.Modify,
+			After: after(before), Step: step,
+		}))
+	}
+	return ids
+}
+
+// sealClean writes down what the zone was before its first boot, as the plan's own step
+// found it then. Without that it is cloned again after the next boot of the sled, and
+// nothing else is lost.
+func sealClean(b layout.Blueprint, files host.Files, r record.Record, p plan.Plan) ([]ledger.Fact, error) {
+	i := slices.IndexFunc(p.Actions, func(a plan.Action) bool { return a.Step.Verb() == zfs.SnapshotTree{}.Verb() })
+	if i < 0 {
+		return nil, nil
+	}
+	step, ok := p.Actions[i].Step.(zfs.SnapshotTree)
+	if !ok || step.Found == nil || len(*step.Found) == 0 {
+		return nil, nil
+	}
+	c, err := zone.ReadConfig(files, r.Incarnation.Zone)
+	if err != nil {
+		return nil, nil // it is not proven then
+	}
+	incarnation := *r.Incarnation
+	incarnation.Clean = layout.Fingerprint(b, r, c, *step.Found)
+	r.Incarnation = &incarnation
+	facts, err := r.Facts()
+	return facts[:min(1, len(facts))], err
+}
+
+// sealing is sealClean for an operation, once it was decided.
+func sealing(s Settings, result *record.Record, decided *plan.Plan) func(context.Context, host.Host) ([]ledger.Fact, error) {
+	return func(_ context.Context, h host.Host) ([]ledger.Fact, error) {
+		return sealClean(s.Blueprint(), h.Files(), *result, *decided)
+	}
+}

@@ -1,0 +1,81 @@
+package layout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/smf"
+	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// CleanSnapshot is what the snapshots are called that keep how the datasets of a zone
+// were before it first booted.
+const CleanSnapshot = "sledctl-clean"
+
+// KeepsClean reports whether a record's zone is one that may be booted again after the
+// sled was: it was cloned, and nobody but the operator says when its VM runs. The
+// control plane takes a VM from an earlier boot for lost.
+func KeepsClean(b Blueprint, r record.Record) bool {
+	return len(PackagingOf(b, *r.Incarnation).Images) == 0 && r.VMM == nil && !r.Incarnation.Foreign
+}
+
+// Fingerprint is a digest of what the zone of a record's incarnation is: of its configuration,
+// of the profile in it, and of the name, GUID and origin of each dataset and snapshot
+// that lies there. With the snapshots of before its first boot among them it says all
+// that is to be proven of such a zone, but for the properties of its datasets: no
+// command makes a snapshot with the GUID of another one that has other contents.
+func Fingerprint(b Blueprint, r record.Record, c zone.Config, datasets []zfs.Dataset) string {
+	sorted := slices.SortedFunc(slices.Values(datasets), func(x, y zfs.Dataset) int { return strings.Compare(x.Name, y.Name) })
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n", c.Sum, smf.RenderProfile(ProfileOf(b, r)))
+	for _, d := range sorted {
+		fmt.Fprintf(sum, "%s %s %s %s\n", d.Name, d.Type, d.GUID, d.Origin)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// DatasetsOf are the datasets and snapshots of an incarnation's zone.
+func DatasetsOf(incarnation record.Incarnation, inv *inventory.Inventory) []zfs.Dataset {
+	all := inv.Below(incarnation.Dataset)
+	if home, there := inv.Dataset(incarnation.Dataset); there {
+		all = append(all, home)
+	}
+	return all
+}
+
+// CleanSnapshots are those of an incarnation's zone that keep how it was before its first boot.
+func CleanSnapshots(incarnation record.Incarnation, inv *inventory.Inventory) []zfs.Dataset {
+	return slices.DeleteFunc(DatasetsOf(incarnation, inv), func(d zfs.Dataset) bool {
+		_, snapshot, _ := strings.Cut(d.Name, "@")
+		return snapshot != CleanSnapshot
+	})
+}
+
+// Doubt is why a zone that does not run is not proven to be as it was cloned; empty: it
+// is proven. Whether its base is still valid is for the caller to know.
+func Doubt(b Blueprint, r record.Record, inv *inventory.Inventory) string {
+	z, _ := inv.Zone(r.Incarnation.Zone)
+	c, _ := inv.Config(r.Incarnation.Zone)
+	home, _ := inv.Dataset(r.Incarnation.Dataset)
+	mark := home.User[naming.PropertyInstance]
+	switch {
+	case r.Incarnation.Clean == "" || !KeepsClean(b, r):
+		return "how it was cloned is not recorded"
+	case z.State != zone.Installed:
+		return "its zone is " + string(z.State)
+	case len(zone.Compare(ZoneConfig(b, r), c)) > 0:
+		return "its zone's configuration differs"
+	case mark.Value != r.ID || mark.Source != zfs.Local:
+		return "its dataset is missing, or has lost its mark"
+	case Fingerprint(b, r, c, DatasetsOf(*r.Incarnation, inv)) != r.Incarnation.Clean:
+		return "its configuration, its datasets or their snapshots are not those of then"
+	}
+	return ""
+}
