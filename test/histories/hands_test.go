@@ -77,6 +77,10 @@ func (p *player) interfere(a act) error {
 		if err := p.lose(); err != nil {
 			return err
 		}
+	case "tamper": // between two boots; what it does to a zone of this boot is nobody's to find
+		if it.life == outlived && !it.unrecorded() && it.maybe == nil && is.Zone != "" && p.tried("zonecfg -z "+is.Zone+" set bootargs=-v") {
+			p.tampered = append(p.tampered, is.Zone)
+		}
 	case "alien":
 		for _, line := range foreign(p.row, alien(m.aliens)) {
 			p.log = append(p.log, line)

@@ -41,6 +41,9 @@ type player struct {
 	log    []string // what was played and its result, a line each
 	// unowned are sledctl's VNICs that nothing names since the ledger was lost.
 	unowned []string
+	// tampered are zones that somebody configured otherwise while they were from an
+	// earlier boot: none of them is booted again.
+	tampered []string
 }
 
 // m2 is the disk that is pulled.
@@ -114,6 +117,7 @@ func (p *player) fork() *player {
 		defer f.work()
 	}
 	f.sled, f.model, f.log, f.acts, f.unowned = p.sled.Clone(), p.model.clone(), slices.Clip(p.log), slices.Clip(p.acts), slices.Clip(p.unowned)
+	f.tampered = slices.Clip(p.tampered)
 	return &f
 }
 

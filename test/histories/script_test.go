@@ -133,6 +133,8 @@ func (a act) shell(row lattice.Row, aliens int) []string {
 		return []string{"host zoneadm -z " + zone + " halt"}
 	case "remove":
 		return []string{"zone=" + zone, `host zoneadm -z "$zone" halt`, `host zoneadm -z "$zone" uninstall -F`, `host zonecfg -z "$zone" delete -F`}
+	case "tamper":
+		return []string{"host zonecfg -z " + zone + " set bootargs=-v"}
 	case "unlink":
 		return []string{`host dladm delete-vnic "$(last ` + a.name + `)"`}
 	case "destroy":

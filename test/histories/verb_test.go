@@ -112,7 +112,7 @@ func drawActs(r *rand.Rand, m *model, row lattice.Row) []act {
 func drawAct(r *rand.Rand, row lattice.Row) act {
 	name := draw(r, []weight[string]{{"a", 5}, {"b", 3}, {"c", 1}})
 	hand := draw(r, []weight[string]{
-		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"lose", 1}, {"power", 5}, {"pull", 2}, {"insert", 3},
+		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"lose", 1}, {"power", 5}, {"tamper", 3}, {"pull", 2}, {"insert", 3},
 	})
 	if (hand == "pull" || hand == "insert") && row.Is(lattice.Disks) != lattice.TwoM2s {
 		hand = "" // there is no second one, with which the sled could go on

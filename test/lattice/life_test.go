@@ -214,9 +214,11 @@ func tellLife(t *testing.T, r lattice.Row) {
 	}
 	s.are("running")
 	s.reboot()
+	meddled := s.meddle()
 	s.started()
 	s.does("instance ensure --all")
 	s.are("running")
+	meddled()
 	if r.Is(lattice.Protected) == lattice.Yes {
 		if a := s.Try("instance delete " + r.Machines()[0]); a.Exit != 8 {
 			t.Fatalf("%v: a protected machine is deleted: exit %d: %s", r, a.Exit, a.Errs)
@@ -226,6 +228,65 @@ func tellLife(t *testing.T, r lattice.Row) {
 	s.does("reap")
 	s.stopped()
 	s.left(twin)
+}
+
+// meddle does to the zones of the machines what somebody else does between a reboot and
+// the next ensure. What it returns looks at the zones that run then: none is one that was
+// configured by somebody, nor has what somebody wrote to it; and one that was left alone is
+// booted again where it was cloned, and not made anew.
+func (s *laid) meddle() (look func()) {
+	s.T.Helper()
+	was, kept := s.zones(), map[string]string{}
+	var list struct {
+		Items []struct{ Name, Zonepath string }
+	}
+	if err := json.Unmarshal([]byte(s.Run("zone list -o json")), &list); err != nil {
+		s.T.Fatal(err)
+	}
+	for _, z := range list.Items {
+		kept[z.Name] = z.Zonepath
+	}
+	how := s.row.Is(lattice.Rebooted)
+	for name, zone := range was {
+		path, there := kept[zone]
+		switch {
+		case !there:
+			delete(was, name)
+		case how == lattice.Configured:
+			s.Command("zonecfg -z " + zone + " set bootargs=-v")
+		case how == lattice.Written:
+			s.WriteFile(path+"/root/var/written", "by somebody\n")
+		}
+	}
+	if clones := s.row.Has(lattice.Mode, lattice.OmniOS); clones && len(was) != len(s.row.Machines()) {
+		s.T.Fatalf("%v: bootstrap has kept the zones %v of %v", s.row, was, s.row.Machines())
+	}
+	return func() {
+		s.T.Helper()
+		is := s.zones()
+		for name, zone := range was {
+			if again := is[name] == zone; again == (how == lattice.Configured) {
+				s.T.Fatalf("%v: %s ran in zone %s, and runs in %s", s.row, name, zone, is[name])
+			}
+			if _, err := s.Host().Files().Stat(kept[zone] + "/root/var/written"); err == nil {
+				s.T.Fatalf("%v: zone %s has what somebody wrote to it before it was booted", s.row, zone)
+			}
+		}
+	}
+}
+
+// zones are those of the machines, by their names.
+func (s *laid) zones() map[string]string {
+	s.T.Helper()
+	var list struct{ Items []sledtest.Instance }
+	if err := json.Unmarshal([]byte(s.Run("instance list -o json")), &list); err != nil {
+		s.T.Fatal(err)
+	}
+	zones := map[string]string{}
+	for _, i := range list.Items {
+		zones[i.Name] = i.Zone
+	}
+	return zones
 }
 
 // left sees that nothing is left of the machines: the sled is as its twin, on which

@@ -23,6 +23,7 @@ const (
 	Agent      = "agent"
 	Neighbours = "neighbours"
 	Latencies  = "latencies"
+	Rebooted   = "zones after a reboot"
 )
 
 // The values that something is decided by in more than one place.
@@ -74,6 +75,10 @@ const (
 	VMsOfOther = "VMs of others"
 
 	Helios2021 = "helios2021"
+
+	AsTheyWere = "as they were"
+	Configured = "configured by somebody"
+	Written    = "written to by somebody"
 )
 
 // Dimension is one thing in which sleds or machines differ.
@@ -117,6 +122,7 @@ func Sleds() Table {
 			{Agent, []string{None, Running}},
 			{Neighbours, []string{None, SledAgents, NearMisses, VMsOfOther}},
 			{Latencies, []string{None, Helios2021}},
+			{Rebooted, []string{AsTheyWere, Configured, Written}},
 		},
 		Never: []Never{
 			{never{Packaging: {Lofs}, Mode: {Helios, RAMDisk}}, "the base zone is of the sparse brand, which only OmniOS has"},

@@ -265,6 +265,7 @@ func restore(tx *world.Tx, s, d *world.Dataset) error {
 			return err
 		}
 	}
+	tx.TouchDataset(d.Name)
 	d.Tree, d.Immutable = "", nil
 	if err := copyContents(tx, s, d); err != nil {
 		return err
