@@ -93,10 +93,16 @@ type weight[T any] struct {
 	often int
 }
 
-// drawActs draws what happens next on the sled of a row: one thing, or some steps of
-// a bring-up.
+// drawActs draws what happens next on the sled of a row: one thing, some steps of
+// a bring-up, or a power cycle in which somebody meddles with a zone, and the morning.
 func drawActs(r *rand.Rand, m *model, row lattice.Row) []act {
 	a := drawAct(r, row)
+	if a.hand == "power" && r.IntN(2) == 0 {
+		runs := slices.DeleteFunc(names(), func(name string) bool { return m.vms[name].life != up })
+		if len(runs) > 0 {
+			return []act{a, {hand: "tamper", name: runs[r.IntN(len(runs))]}, {verb: verb{word: "bootstrap"}}, {verb: verb{word: "ensure --all"}}}
+		}
+	}
 	at := slices.Index(steps(), a.verb.word)
 	it := m.vms[a.verb.name]
 	if at < 0 || it.life != none && it.life != begun && it.life != stale {
@@ -112,7 +118,7 @@ func drawActs(r *rand.Rand, m *model, row lattice.Row) []act {
 func drawAct(r *rand.Rand, row lattice.Row) act {
 	name := draw(r, []weight[string]{{"a", 5}, {"b", 3}, {"c", 1}})
 	hand := draw(r, []weight[string]{
-		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"lose", 1}, {"power", 5}, {"tamper", 3}, {"pull", 2}, {"insert", 3},
+		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"lose", 1}, {"power", 5}, {"pull", 2}, {"insert", 3},
 	})
 	if (hand == "pull" || hand == "insert") && row.Is(lattice.Disks) != lattice.TwoM2s {
 		hand = "" // there is no second one, with which the sled could go on
