@@ -77,7 +77,7 @@ func (p *player) interfere(a act) error {
 		if err := p.lose(); err != nil {
 			return err
 		}
-	case "tamper": // between two boots; what it does to a zone of this boot is nobody's to find
+	case "tamper": // between two boots; in a zone of this boot sledctl does not look for it
 		if it.life == outlived && !it.unrecorded() && it.maybe == nil && is.Zone != "" && p.tried("zonecfg -z "+is.Zone+" set bootargs=-v") {
 			p.tampered = append(p.tampered, is.Zone)
 		}

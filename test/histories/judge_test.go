@@ -64,7 +64,7 @@ func (p *player) look() error {
 			p.model.vms[name] = it
 		}
 		if is.State == "running" && slices.Contains(p.tampered, is.Zone) {
-			return fmt.Errorf("instance %s runs in the zone %s, which somebody configured otherwise before it was booted", name, is.Zone)
+			return fmt.Errorf("instance %s runs in the zone %s, whose configuration somebody had changed before it was booted", name, is.Zone)
 		}
 		if err := it.agrees(is, recorded); err != nil {
 			return fmt.Errorf("instance %s: %w; the model: %v; sledctl: %+v", name, err, it, is)

@@ -41,7 +41,7 @@ type player struct {
 	log    []string // what was played and its result, a line each
 	// unowned are sledctl's VNICs that nothing names since the ledger was lost.
 	unowned []string
-	// tampered are zones that somebody configured otherwise while they were from an
+	// tampered are zones whose configuration somebody changed while they were from an
 	// earlier boot: none of them is booted again.
 	tampered []string
 }

@@ -233,7 +233,7 @@ func tellLife(t *testing.T, r lattice.Row) {
 // meddle does to the zones of the machines what somebody else does between a reboot and
 // the next ensure. What it returns looks at the zones that run then: none is one that was
 // configured by somebody, nor has what somebody wrote to it; and one that was left alone is
-// booted again where it was cloned, and not made anew.
+// booted again where it was cloned, and not made once more.
 func (s *laid) meddle() (look func()) {
 	s.T.Helper()
 	was, kept := s.zones(), map[string]string{}
