@@ -1,7 +1,6 @@
 package zone
 
 import (
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"slices"
@@ -140,49 +139,12 @@ func parseEntry(line string) (Entry, error) {
 	return e, nil
 }
 
-// document is the part of zonecfg.dtd.1 that a Config holds; elements and
-// attributes that are not named here are ignored, as distributions add some.
-type document struct {
-	XMLName   xml.Name `xml:"zone"`
-	Name      string   `xml:"name,attr"`
-	Zonepath  string   `xml:"zonepath,attr"`
-	Brand     string   `xml:"brand,attr"`
-	Autoboot  string   `xml:"autoboot,attr"`
-	IPType    string   `xml:"ip-type,attr"`
-	Limitpriv string   `xml:"limitpriv,attr"`
-	Attrs     []struct {
-		Name  string `xml:"name,attr"`
-		Type  string `xml:"type,attr"`
-		Value string `xml:"value,attr"`
-	} `xml:"attr"`
-	FS []struct {
-		Directory string `xml:"directory,attr"`
-		Special   string `xml:"special,attr"`
-		Type      string `xml:"type,attr"`
-		Options   []struct {
-			Name string `xml:"name,attr"`
-		} `xml:"fsoption"`
-	} `xml:"filesystem"`
-	Nets []struct {
-		Physical       string `xml:"physical,attr"`
-		AllowedAddress string `xml:"allowed-address,attr"`
-		Defrouter      string `xml:"defrouter,attr"`
-		MAC            string `xml:"mac-addr,attr"`
-	} `xml:"network"`
-	Devices []struct {
-		Match string `xml:"match,attr"`
-	} `xml:"device"`
-	Datasets []struct {
-		Name string `xml:"name,attr"`
-	} `xml:"dataset"`
-}
-
 // ParseConfig reads /etc/zones/NAME.xml and gives the name in it too. An absent
 // ip-type is shared (usr/src/lib/libzonecfg/dtd/zonecfg.dtd.1). Errors are
 // ErrSyntax.
 func ParseConfig(data []byte) (string, Config, error) {
-	var d document
-	if err := xml.Unmarshal(data, &d); err != nil {
+	d, err := readDocument(data)
+	if err != nil {
 		return "", Config{}, fmt.Errorf("zone configuration: %w: %w", ErrSyntax, err)
 	}
 	c := Config{
