@@ -213,9 +213,15 @@ func Compare(wanted, found Config) []Difference {
 	differ("ip-type", wanted.IPType, found.IPType)
 	differ("autoboot", strconv.FormatBool(wanted.Autoboot), strconv.FormatBool(found.Autoboot))
 	differ("limitpriv", wanted.Limitpriv, found.Limitpriv)
-	differ("attr", texts(wanted.Attrs, Attr.text), texts(found.Attrs, Attr.text))
-	differ("fs", texts(wanted.FS, FS.text), texts(found.FS, FS.text))
-	differ("net", texts(wanted.Nets, Net.text), texts(found.Nets, Net.text))
+	if !slices.Equal(wanted.Attrs, found.Attrs) { // most are, and texts are dear
+		differ("attr", texts(wanted.Attrs, Attr.text), texts(found.Attrs, Attr.text))
+	}
+	if !slices.EqualFunc(wanted.FS, found.FS, FS.equal) {
+		differ("fs", texts(wanted.FS, FS.text), texts(found.FS, FS.text))
+	}
+	if !slices.Equal(wanted.Nets, found.Nets) {
+		differ("net", texts(wanted.Nets, Net.text), texts(found.Nets, Net.text))
+	}
 	differ("device", texts(wanted.Devices, strconv.Quote), texts(found.Devices, strconv.Quote))
 	differ("dataset", texts(wanted.Datasets, strconv.Quote), texts(found.Datasets, strconv.Quote))
 	return out
@@ -237,6 +243,10 @@ func (a Attr) text() string {
 func (f FS) text() string {
 	options := slices.Sorted(slices.Values(f.Options))
 	return fmt.Sprintf("(dir=%q,special=%q,type=%q,options=%q)", f.Dir, f.Special, f.Type, options)
+}
+
+func (f FS) equal(other FS) bool {
+	return f.Dir == other.Dir && f.Special == other.Special && f.Type == other.Type && slices.Equal(f.Options, other.Options)
 }
 
 func (n Net) text() string {

@@ -73,6 +73,9 @@ func parseZone(line string) (Zone, error) {
 // character stands for itself, and a path that ends in a backslash looks like one
 // that continues with a colon.
 func splitColons(line string) []string {
+	if !strings.Contains(line, `\:`) {
+		return strings.Split(line, ":")
+	}
 	var fields []string
 	var field strings.Builder
 	for i := 0; i < len(line); i++ {

@@ -140,7 +140,7 @@ func (l *loader) check(from layer, key string) {
 	where := from.where(key)
 	l.where[key] = where
 	t, known := l.types[key]
-	if isSection(key) {
+	if !known && isSection(key) {
 		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "is a section: [" + key + "]"})
 		return
 	}

@@ -33,23 +33,38 @@ func Rows(out []byte, fields int) ([][]string, error) {
 // Row reads one line of that many fields, without its newline.
 func Row(line string, fields int) ([]string, error) {
 	row := make([]string, 0, fields)
-	var field []byte
+	from, escaped := 0, false
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
 		case c == ':':
-			row, field = append(row, string(field)), field[:0]
+			row = append(row, field(line[from:i], escaped))
+			from, escaped = i+1, false
 		case c != '\\':
-			field = append(field, c)
 		case i+1 < len(line) && (line[i+1] == ':' || line[i+1] == '\\'):
 			i++
-			field = append(field, line[i])
+			escaped = true
 		default:
 			return nil, fmt.Errorf("line %q: a backslash before a character that needs none", line)
 		}
 	}
-	row = append(row, string(field))
+	row = append(row, field(line[from:], escaped))
 	if len(row) != fields {
 		return nil, fmt.Errorf("line %q: %d fields, not %d", line, len(row), fields)
 	}
 	return row, nil
+}
+
+// field is a field without the backslashes that escape something.
+func field(text string, escaped bool) string {
+	if !escaped {
+		return text
+	}
+	plain := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' {
+			i++
+		}
+		plain = append(plain, text[i])
+	}
+	return string(plain)
 }
