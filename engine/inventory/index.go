@@ -15,6 +15,7 @@ type index struct {
 	zones, links, datasets map[string]int
 	mounts                 map[string]int // file systems that are mounted, by directory
 	byName                 []int          // datasets, by name: what lies below one stands together
+	zonePools              []string       // ZonePools of the pools
 }
 
 func (inv *Inventory) indexed() index {
@@ -24,6 +25,8 @@ func (inv *Inventory) indexed() index {
 		datasets: places(inv.datasets, func(d zfs.Dataset) string { return d.Name }),
 		mounts:   make(map[string]int, len(inv.datasets)),
 		byName:   make([]int, len(inv.datasets)),
+
+		zonePools: ZonePools(inv.pools),
 	}
 	for i, d := range inv.datasets {
 		if d.Type == zfs.TypeFilesystem && d.Mounted {

@@ -24,7 +24,7 @@ func (inv *Inventory) OwnerOfConfig(names naming.Prefixes, name string, c zone.C
 }
 
 func (inv *Inventory) owner(names naming.Prefixes, p naming.Place) naming.Owner {
-	owner := names.OwnerOfZone(p, ZonePools(inv.pools))
+	owner := names.OwnerOfZone(p, inv.index.zonePools)
 	if owner.Evidence != naming.ByName {
 		return owner
 	}
@@ -44,7 +44,7 @@ func (inv *Inventory) mountedAt(dir string) (string, bool) {
 }
 
 func (inv *Inventory) isZoneParent(dataset string) bool {
-	for _, pool := range ZonePools(inv.pools) {
+	for _, pool := range inv.index.zonePools {
 		if at, ok := naming.ZoneParent(pool); ok && at.Dataset == dataset {
 			return true
 		}

@@ -39,12 +39,12 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 	f.arrange(k, zones, links, datasets)
 	// By name: the host lists zones and links in the order in which they were
 	// made, and what is made side by side has none.
-	zones = slices.SortedFunc(slices.Values(zones), func(a, b zone.Zone) int { return strings.Compare(a.Name, b.Name) })
-	links = slices.SortedFunc(slices.Values(links), func(a, b vnic.Link) int { return strings.Compare(a.Name, b.Name) })
+	zonesByName := ordered(zones, func(a, b *zone.Zone) int { return strings.Compare(a.Name, b.Name) })
+	linksByName := ordered(links, func(a, b *vnic.Link) int { return strings.Compare(a.Name, b.Name) })
 	for _, bases := range []bool{false, true} {
-		for _, z := range zones {
+		for _, z := range zonesByName {
 			if f.bases[z.Name] == bases {
-				f.add(k.zone(z, f))
+				f.add(k.zone(*z, f))
 			}
 		}
 		for _, d := range datasets {
@@ -53,14 +53,14 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 			}
 		}
 	}
-	for _, l := range links {
+	for _, l := range linksByName {
 		if l.Class == "vnic" {
-			f.add(k.vnic(l, f))
+			f.add(k.vnic(*l, f))
 		}
 	}
-	for _, l := range links {
+	for _, l := range linksByName {
 		if l.Class != "vnic" {
-			f.add(k.link(l, f))
+			f.add(k.link(*l, f))
 		}
 	}
 	for _, d := range datasets {
@@ -75,6 +75,17 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 		f.Changed = f.changes()
 	}
 	return f, nil
+}
+
+// ordered is a list in another order. What it lists is not copied: that would take
+// longer than to compare.
+func ordered[T any](list []T, by func(a, b *T) int) []*T {
+	all := make([]*T, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	slices.SortFunc(all, by)
+	return all
 }
 
 // inOrder puts the objects in the order in which they are reported: by kind, else
@@ -94,8 +105,8 @@ func (f *Findings) inOrder() {
 
 // arrange makes what is asked of each of many objects quick to answer.
 func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datasets []zfs.Dataset) {
-	f.clones, f.lies, f.nets, f.ours = map[string][]string{}, map[string][]string{}, map[string]string{}, map[string]bool{}
-	f.homes, f.left, f.over = map[string]string{}, map[string][]string{}, map[string][]string{}
+	f.clones, f.lies, f.nets, f.ours = map[string][]string{}, make(map[string][]string, len(zones)), make(map[string]string, len(zones)), make(map[string]bool, len(zones)+len(links))
+	f.homes, f.left, f.over = make(map[string]string, len(datasets)), map[string][]string{}, map[string][]string{}
 	f.at, f.health = make(map[string]string, len(datasets)), map[string]string{}
 	pools, _ := f.inv.Pools()
 	for _, p := range pools {

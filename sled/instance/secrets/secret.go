@@ -119,9 +119,16 @@ func HasOthers(files host.Files, r record.Record) bool {
 
 func secretDirs(fallback string, inv *inventory.Inventory) (dirs []string) {
 	datasets, _ := inv.Datasets()
+	var last string // a pool's stand together
+	var at naming.Location
+	var ok bool
 	for _, d := range datasets {
 		pool, _, _ := strings.Cut(d.Name, "/")
-		if at, ok := naming.Secrets(pool); ok && d.Name == at.Dataset && d.Mounted {
+		if pool != last {
+			last = pool
+			at, ok = naming.Secrets(pool)
+		}
+		if ok && d.Name == at.Dataset && d.Mounted {
 			dirs = append(dirs, secretDir(at.Mountpoint))
 		}
 	}
