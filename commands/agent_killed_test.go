@@ -174,7 +174,7 @@ func TestTheAgentIsKilledAtAllThatItDoes(t *testing.T) {
 	cases, missed := 0, 0
 	for m, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
 		for n := 1; n <= points; n++ {
-			if every := share(3, 9); (n+m)%every != 0 {
+			if every := share(3, 18); (n+m)%every != 0 {
 				continue
 			}
 			cases++
@@ -259,7 +259,7 @@ func TestTheAgentIsKilledAtEachStepOfALife(t *testing.T) {
 	for l, line := range life() {
 		for n := 1; n <= steps[line]; n++ {
 			all++
-			if every := share(6, 24); (n+l)%every != 0 {
+			if every := share(6, 48); (n+l)%every != 0 {
 				continue
 			}
 			cases++

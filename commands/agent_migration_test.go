@@ -213,7 +213,7 @@ func TestAnAgentIsKilledOverAMove(t *testing.T) {
 	cases := 0
 	for m, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
 		for n := first + 1; n <= last; n++ {
-			if (n+m)%share(3, 9) != 0 {
+			if (n+m)%share(3, 18) != 0 {
 				continue
 			}
 			cases++

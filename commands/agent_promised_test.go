@@ -281,7 +281,7 @@ func TestAnAgentThatIsKilledKeepsWhatItPromised(t *testing.T) {
 				}
 				for m, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
 					for n := first; n <= g.after+1; n++ { // at the last, it is killed when all is done
-						if all.Add(1); (n+m+i)%share(2, 9) != 0 {
+						if all.Add(1); (n+m+i)%share(2, 27) != 0 {
 							continue
 						}
 						cases.Add(1)

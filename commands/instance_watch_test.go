@@ -226,7 +226,7 @@ func (c *counted) Close() error { c.closed(); return c.Conn.Close() }
 func TestACrowdIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 40
-		if sledtest.Raced {
+		if testing.Short() {
 			n = 16
 		}
 		s := sledtest.New(t, sledtest.Small(), "")

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +33,14 @@ var update = flag.Bool("update", false, "rewrite the expected output in the scri
 // unraced is why -short, which the race detector runs with, leaves a test out.
 const unraced = "one command after the other, many times: the race detector sees nothing more in it"
 
-// TestMain has the tests of the scripts look at what was said to Propolis.
-func TestMain(m *testing.M) { sledtest.Main(conforming{m}) }
+// TestMain has the tests of the scripts look at what was said to Propolis. Stories wait
+// more than they compute, so more of them are told at once than there are cores.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	sledtest.Main(conforming{m})
+}
 
 // conforming are the tests, and behind them a look at all that was said to the
 // simulated Propolis in the scripts, and answered: it must be as published.
@@ -81,6 +88,12 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
+		Condition: func(name string) (bool, error) {
+			if name != "quick" {
+				return false, fmt.Errorf("no condition %q", name)
+			}
+			return sledtest.Quick(), nil
+		},
 		Setup: func(env *testscript.Env) error {
 			if sledtest.Raced && !lasting(scriptOf(env)) {
 				env.T().Skip("programs that end soon, in which the race detector sees no more than within tests")

@@ -36,7 +36,7 @@ func TestEveryStateKeepsTheLaws(t *testing.T) {
 		case soak:
 			limit = test.soak
 		case testing.Short():
-			limit /= 10
+			limit /= 20
 		}
 		t.Run(test.name, func(t *testing.T) {
 			from, err := newLab(test.config)

@@ -312,7 +312,7 @@ func TestItIsFinishedWhereverTheRunBeforeWasKilled(t *testing.T) {
 		"on the root pool": {sim.Options{M2: -1, U2: -1}, "/var/lib/sledctl", 3}, // what differs is but the ledger's place
 	} {
 		if testing.Short() {
-			c.stride *= 5
+			c.stride *= 13
 		}
 		fresh := func(t *testing.T) *bench {
 			b := newBench(t, c.options)

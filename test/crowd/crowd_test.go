@@ -44,7 +44,7 @@ func TestSixtyFourAtOnceInOneProcess(t *testing.T) {
 	s.Run("bootstrap")
 	before := s.Comparable()
 	n := 64
-	if sledtest.Raced {
+	if testing.Short() {
 		n = 24 // which are as much at once, for two cores
 	}
 	s.Crowd(n, func(name string) string { return "instance ensure " + name + " --nic over=net0" })

@@ -3,6 +3,7 @@ package sledtest
 import (
 	"os"
 	"slices"
+	"testing"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -36,6 +37,10 @@ underlay = "10.77.0.0/16"
 guest_link = "net0"
 mtu = 1500
 `
+
+// Quick says whether a developer waits: -short, and no race detector, which is to see
+// more than that.
+func Quick() bool { return testing.Short() && !Raced }
 
 // Soak says whether time is no matter.
 func Soak() bool { return os.Getenv("SLEDCTL_SOAK") != "" }
