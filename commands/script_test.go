@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in the scri
 const unraced = "one command after the other, many times: the race detector sees nothing more in it"
 
 // TestMain has the tests of the scripts look at what was said to Propolis. Stories wait
-// more than they compute, so more of them are told at once than there are cores.
+// more than they compute, so more of them run at once than there are cores.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)

@@ -43,7 +43,7 @@ func TestEntriesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// What is written in another way, or is not ours, is left to encoding/json.
+// Text in another form than the simulated sled writes is left to encoding/json.
 func TestWhatIsNotWrittenByUsIsNotReadQuickly(t *testing.T) {
 	for _, text := range []string{
 		``, `{`, `{"name":"a"`, `{"name":"a"}}`, `{"name":"a"} `, ` {"name":"a"}`, `{"name" :"a"}`, `{"name":1}`, `{"name":"a","quota":1}`, `{"name":"a",}`,
