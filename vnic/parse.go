@@ -36,7 +36,7 @@ func ParseLinks(out []byte) ([]Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	var links []Link
+	links := make([]Link, 0, len(rows))
 	for _, row := range rows {
 		mtu, err := number(row[2])
 		if err = errors.Join(name(row[0]), err); err != nil {
@@ -61,7 +61,7 @@ func ParseVNICs(out []byte, zones bool) ([]Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	var links []Link
+	links := make([]Link, 0, len(rows))
 	for _, row := range rows {
 		mac, err := padMAC(row[2])
 		vlan, verr := number(row[3])
@@ -173,12 +173,13 @@ func join(links, vnics []Link) (out []Link, fits bool) {
 		name string
 		nth  int
 	}
-	seen, byVNIC := map[string]int{}, map[key]Link{}
-	for _, l := range vnics {
+	seen, byVNIC := make(map[string]int, len(vnics)), make(map[key]*Link, len(vnics))
+	for i := range vnics {
+		l := &vnics[i]
 		byVNIC[key{l.Name, seen[l.Name]}] = l
 		seen[l.Name]++
 	}
-	seen = map[string]int{}
+	seen = make(map[string]int, len(links))
 	matched := 0
 	out, fits = make([]Link, len(links)), true
 	for i, l := range links {

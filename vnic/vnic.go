@@ -4,6 +4,7 @@
 package vnic
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -92,6 +93,7 @@ func ParseMAC(s string) (string, error) {
 		return refuse("six groups with colons between them are wanted")
 	}
 	var sum uint64
+	mac := make([]byte, 0, len("02:08:20:00:00:01"))
 	for i, g := range groups {
 		n, err := strconv.ParseUint(g, 16, 8)
 		if err != nil || len(g) > 2 || strings.ContainsAny(g, "+-_") {
@@ -101,10 +103,13 @@ func ParseMAC(s string) (string, error) {
 			return refuse("is the address of a group, not of one station")
 		}
 		sum |= n
-		groups[i] = fmt.Sprintf("%02x", n)
+		if i > 0 {
+			mac = append(mac, ':')
+		}
+		mac = hex.AppendEncode(mac, []byte{byte(n)})
 	}
 	if sum == 0 {
 		return refuse("is all zeros")
 	}
-	return strings.Join(groups, ":"), nil
+	return string(mac), nil
 }

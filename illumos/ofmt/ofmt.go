@@ -8,6 +8,7 @@
 package ofmt
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -15,7 +16,7 @@ import (
 // Rows reads lines of that many fields, two or more. Output that does not end with a
 // newline was cut off, which is an error.
 func Rows(out []byte, fields int) ([][]string, error) {
-	var rows [][]string
+	rows := make([][]string, 0, bytes.Count(out, []byte{'\n'}))
 	for line := range strings.Lines(string(out)) {
 		line, ended := strings.CutSuffix(line, "\n")
 		if !ended {

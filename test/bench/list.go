@@ -14,7 +14,7 @@ func (b bench) lists(ctx context.Context) ([]row, error) {
 	for _, of := range []struct {
 		records int
 		budget  time.Duration
-	}{{1000, 10 * time.Millisecond}, {10000, 60 * time.Millisecond}} {
+	}{{1000, 10 * time.Millisecond}, {10000, 25 * time.Millisecond}} {
 		r, err := list(ctx, of.records, of.budget)
 		if err != nil {
 			return nil, err

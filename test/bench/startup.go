@@ -30,7 +30,7 @@ func (b bench) startUp(ctx context.Context) ([]row, error) {
 			*of.to = append(*of.to, time.Since(start))
 		}
 	}
-	return []row{timed("start-up: sledctl version, beyond an empty Go program", 3*time.Millisecond, ours.median()-bare.median(),
+	return []row{timed("start-up: sledctl version, beyond an empty Go program", 2*time.Millisecond, ours.median()-bare.median(),
 		fmt.Sprintf("(%s - %s, n=%d)", millis(ours.median()), millis(bare.median()), n))}, nil
 }
 
