@@ -21,6 +21,9 @@ var since = busy{verb: "a run that ended while the sled was looked at"}
 // learnSince takes for busy what runs have worked on that were open when the
 // look began, and are no more, and what belongs to a record that has changed.
 func (k *known) learnSince(before, view ledger.View) error {
+	if before.Head() == view.Head() {
+		return nil // nothing was written meanwhile
+	}
 	open := map[string]bool{}
 	for _, run := range operation.Open(view) {
 		open[run.ID] = true
