@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -10,15 +9,13 @@ import (
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// mountTable is /etc/mnttab as far as datasets go, worked out again when the
-// sled has changed.
+// mountTable is /etc/mnttab as far as datasets go.
 type mountTable struct {
 	world *world.World
 	ctx   context.Context // until the sled is closed
 
-	mu      sync.Mutex
-	version uint64
-	mounts  map[string]mount  // by directory
+	mu      sync.Mutex        // taken within a View, never around one
+	version uint64            // of the sled that the limits are of
 	limits  map[string]limits // by directory, as far as anybody has written there
 }
 
@@ -37,17 +34,21 @@ type limits struct {
 
 // at is the file system that a name lies on. Names are absolute, and clean.
 func (t *mountTable) at(name string) mount {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.current()
-	for dir := name; ; dir = dir[:max(0, strings.LastIndexByte(dir, '/'))] {
-		if m, ok := t.mounts[dir]; ok {
-			return m
+	m := mount{dir: "/", device: 1}
+	// An error is a sled that is gone: its files say so themselves.
+	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
+		d := zfs.DatasetOf(tx, name)
+		if d == nil {
+			return nil
 		}
-		if dir == "" {
-			return t.mounts["/"]
+		m.dir = d.Mounted
+		m.device = d.GUID | 1<<63 // the kernel makes device numbers from the file system's id, too
+		if p := zfs.FindPool(tx, zfs.PoolName(d.Name)); p != nil {
+			m.lost, m.waits = zfs.Lost(p), zfs.Waits(p)
 		}
-	}
+		return nil
+	})
+	return m
 }
 
 // immutable says whether nothing can be made in a directory.
@@ -68,28 +69,13 @@ func (t *mountTable) wait(name string) mount {
 	return t.at(name)
 }
 
-// writable asks whether so many more bytes can be written into a file system. The
-// table is never locked within a View: who brings it up to date takes them the
-// other way round.
+// writable asks whether so many more bytes can be written into a file system.
 func (t *mountTable) writable(at located, more int) error {
-	t.mu.Lock()
-	l, known := t.limits[at.dir]
-	t.mu.Unlock()
-	if !known {
-		var version uint64
-		_ = t.world.View(context.Background(), func(tx *world.Tx) error {
-			version = tx.State.Version
-			if d := zfs.MountedAt(tx, at.dir); d != nil {
-				l = limits{readOnly: zfs.MountedReadOnly(tx, d), scarce: zfs.Scarce(tx, at.dir)}
-			}
-			return nil
-		})
-		t.mu.Lock()
-		if t.version == version {
-			t.limits[at.dir] = l
-		}
-		t.mu.Unlock()
-	}
+	var l limits
+	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
+		l = t.limitsOf(tx, at.dir)
+		return nil
+	})
 	switch {
 	case l.readOnly:
 		return syscall.EROFS
@@ -99,38 +85,16 @@ func (t *mountTable) writable(at located, more int) error {
 	return nil
 }
 
-// current brings the table up to date.
-func (t *mountTable) current() {
-	// An error is a sled that is gone: its files say so themselves.
-	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
-		if t.mounts == nil || t.version != tx.State.Version {
-			t.refresh(tx)
-		}
-		return nil
-	})
-}
-
-func (t *mountTable) refresh(tx *world.Tx) {
-	if t.mounts == nil {
-		t.mounts, t.limits = map[string]mount{}, map[string]limits{}
+func (t *mountTable) limitsOf(tx *world.Tx, dir string) limits {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.limits == nil || t.version != tx.State.Version {
+		t.limits, t.version = map[string]limits{}, tx.State.Version
 	}
-	clear(t.mounts)
-	clear(t.limits)
-	t.version, t.mounts["/"] = tx.State.Version, mount{dir: "/", device: 1}
-	pools := map[string]mount{}
-	for _, p := range tx.State.Pools {
-		if p.Imported {
-			pools[p.Name] = mount{lost: zfs.Lost(p), waits: zfs.Waits(p)}
-		}
+	l, known := t.limits[dir]
+	if d := zfs.MountedAt(tx, dir); d != nil && !known {
+		l = limits{readOnly: zfs.MountedReadOnly(tx, d), scarce: zfs.Scarce(tx, dir)}
 	}
-	for _, d := range tx.State.Datasets {
-		if d.Mounted == "" {
-			continue
-		}
-		pool, _, _ := strings.Cut(d.Name, "/")
-		m := pools[pool]
-		m.dir = d.Mounted
-		m.device = d.GUID | 1<<63 // the kernel makes device numbers from the file system's id, too
-		t.mounts[d.Mounted] = m
-	}
+	t.limits[dir] = l
+	return l
 }

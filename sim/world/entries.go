@@ -33,7 +33,7 @@ type group interface {
 
 func newEntries() *entries {
 	return &entries{shapes: shapes{}, groups: map[string]group{
-		"zone":    newList("zone", func(s *State) *[]*Zone { return &s.Zones }, func(t *Touched) map[*Zone]bool { return t.zones }),
+		"zone":    zoneList(),
 		"link":    newList("link", func(s *State) *[]*Link { return &s.Links }, func(t *Touched) map[*Link]bool { return t.links }),
 		"process": newList("process", func(s *State) *[]*Process { return &s.Processes }, func(t *Touched) map[*Process]bool { return t.processes }),
 		"disk":    newList("disk", func(s *State) *[]*Disk { return &s.Disks }, nil),
@@ -113,7 +113,7 @@ func (s *State) headOnly() *State {
 
 // parts gives a state what another one has entries for.
 func (s *State) parts(of *State) {
-	s.Version = of.Version
+	s.Version, s.asleep, s.census = of.Version, of.asleep, of.census
 	s.Zones, s.Links, s.Disks, s.Pools, s.Processes, s.Due, s.Faults = of.Zones, of.Links, of.Disks, of.Pools, of.Processes, of.Due, of.Faults
-	s.Datasets, s.Stacks, s.Services, s.asleep, s.NAPI, s.Nexus = of.Datasets, of.Stacks, of.Services, of.asleep, of.NAPI, of.Nexus
+	s.Datasets, s.Stacks, s.Services, s.NAPI, s.Nexus = of.Datasets, of.Stacks, of.Services, of.NAPI, of.Nexus
 }

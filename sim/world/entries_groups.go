@@ -18,11 +18,39 @@ type list[T any] struct {
 	by     map[uint64]*T
 	stored []*T
 	last   uint64
-	loose  bool // the order of numbers is not that of the list
+	loose  bool        // the order of numbers is not that of the list
+	pack   func(*T) *T // what is stored of one; nil: all
+	unpack func(*T)
 }
 
 func newList[T any](kind string, of func(*State) *[]*T, noted func(*Touched) map[*T]bool) *list[T] {
 	return &list[T]{kind: kind, of: of, noted: noted, copies: map[*T]*T{}, number: map[*T]uint64{}, by: map[uint64]*T{}}
+}
+
+// zoneList stores a configuration once that a zone was booted with and still has.
+func zoneList() *list[Zone] {
+	l := newList("zone", func(s *State) *[]*Zone { return &s.Zones }, func(t *Touched) map[*Zone]bool { return t.zones })
+	l.pack = func(z *Zone) *Zone {
+		if z.Kernel == nil || !reflect.DeepEqual(z.Config, z.Kernel.Config) {
+			return z
+		}
+		stored, kernel := *z, *z.Kernel
+		kernel.Config, stored.Kernel = Config{}, &kernel
+		return &stored
+	}
+	l.unpack = func(z *Zone) {
+		if z.Kernel != nil && reflect.ValueOf(z.Kernel.Config).IsZero() {
+			z.Kernel.Config = z.Config // neither is changed but as a whole
+		}
+	}
+	return l
+}
+
+func (l *list[T]) packed(one *T) *T {
+	if l.pack == nil {
+		return one
+	}
+	return l.pack(one)
 }
 
 func (l *list[T]) key(n uint64) string { return l.kind + "/" + strconv.FormatUint(n, 10) }
@@ -35,18 +63,18 @@ func (l *list[T]) note(s *State, touched *Touched, out *writer) error {
 	switch {
 	case touched == nil:
 		for _, one := range now {
-			out.put(l.key(l.number[one]), one)
+			out.put(l.key(l.number[one]), l.packed(one))
 		}
 	case l.noted != nil:
 		for one := range l.noted(touched) {
 			if n, there := l.number[one]; there {
-				out.put(l.key(n), one)
+				out.put(l.key(n), l.packed(one))
 			}
 		}
 	default:
 		for _, one := range now {
 			if !reflect.DeepEqual(one, l.copies[one]) {
-				out.put(l.key(l.number[one]), one)
+				out.put(l.key(l.number[one]), l.packed(one))
 				l.copy(one)
 			}
 		}
@@ -77,7 +105,7 @@ func (l *list[T]) renumber(now []*T, out *writer) {
 		l.last++
 		before = l.last
 		l.enter(one, l.last)
-		out.put(l.key(l.last), one)
+		out.put(l.key(l.last), l.packed(one))
 	}
 	for _, one := range l.stored {
 		if !stays[one] {
@@ -128,6 +156,9 @@ func (l *list[T]) take(s *State, read map[string][]byte, shapes shapes) error {
 		}
 		if err := shapes.decode(data, one); err != nil {
 			return fmt.Errorf("%s/%s: %w", l.kind, name, err)
+		}
+		if l.unpack != nil {
+			l.unpack(one)
 		}
 		l.enter(one, n)
 	}
@@ -189,6 +220,9 @@ func (t *table[T]) note(s *State, touched *Touched, out *writer) error {
 func (t *table[T]) take(s *State, read map[string][]byte, shapes shapes) error {
 	all := t.of(s)
 	for name, data := range read {
+		if t.kind == "dataset" {
+			s.census.touch(name)
+		}
 		if data == nil {
 			delete(all, name)
 			continue

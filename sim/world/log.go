@@ -17,7 +17,7 @@ import (
 // version. What stands behind the last of these was torn and does not count.
 //
 // Only the holder of the sled's lock writes, and only behind what is there. If more than
-// half of the file no longer counts, or its end is torn, the next writer
+// a third of the file no longer counts, or its end is torn, the next writer
 // replaces it by one with what does. So a reader needs no lock: it reads on from where it
 // was, and begins at its start if the name leads to another file.
 
@@ -69,17 +69,23 @@ func (l *logFile) current() (current, same bool, err error) {
 // torn says whether something stands behind the last commit.
 func (l *logFile) torn() bool { return l.seen != l.end }
 
-// wasteful says whether most of the file does not count.
-func (l *logFile) wasteful() bool { return l.end > 2*l.live+slack }
+// wasteful says whether a third of the file does not count.
+func (l *logFile) wasteful() bool { return l.end > l.live+l.live/2+slack }
 
 // read reads on to the last commit: the entries by their keys, nil for one that is gone,
 // and the version. No entries: nothing was committed meanwhile.
 func (l *logFile) read() (read map[string][]byte, version uint64, err error) {
-	data, err := io.ReadAll(io.NewSectionReader(l.file, l.end, 1<<62))
+	now, err := l.file.Stat()
 	if err != nil {
 		return nil, 0, err
 	}
-	l.seen = l.end + int64(len(data))
+	data := make([]byte, max(0, now.Size()-l.end))
+	n, err := l.file.ReadAt(data, l.end)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	data = data[:n]
+	l.seen = l.end + int64(n)
 	from := l.end
 	if from == 0 {
 		skip, err := checkFormat(data)

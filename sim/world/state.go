@@ -56,6 +56,7 @@ type State struct {
 	Nexus *Nexus `json:"nexus,omitempty"` // the control plane; nil: there is none
 
 	asleep *asleep // nil: all was looked at
+	census *census
 }
 
 // Mode is a distribution: which brands, columns and habits the sled has.

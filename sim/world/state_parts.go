@@ -147,9 +147,9 @@ type Zone struct {
 
 // Kernel is a zone as the kernel knows it.
 type Kernel struct {
-	ID     int       `json:"id"`     // 1..9999, new at every boot
-	State  string    `json:"state"`  // ready, mounted, running, shutting_down, down
-	Config Config    `json:"config"` // frozen when the zone got ready
+	ID     int       `json:"id"`              // 1..9999, new at every boot
+	State  string    `json:"state"`           // ready, mounted, running, shutting_down, down
+	Config Config    `json:"config,omitzero"` // frozen when the zone got ready; in a file, none is the zone's
 	Booted time.Time `json:"booted"`
 	Mounts []string  `json:"mounts"` // directories as the global zone names them, in the order of mounting
 	// Loops are the loopback mounts among them, and what was mounted over one,

@@ -55,6 +55,7 @@ func (tx *Tx) TouchProcess(p *Process) {
 // TouchDataset notes that what State.Datasets has under a name is about to be made,
 // changed or removed.
 func (tx *Tx) TouchDataset(name string) {
+	tx.State.census.touch(name)
 	if tx.notes() {
 		tx.touched.datasets[name] = true
 	}

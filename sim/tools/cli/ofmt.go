@@ -96,7 +96,7 @@ func (t *table[R]) printParsable(row R) {
 	values := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		values[i] = c.Value(row)
-		if len(t.columns) > 1 {
+		if len(t.columns) > 1 && strings.ContainsAny(values[i], `\:`) {
 			values[i] = strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(values[i])
 		}
 	}

@@ -85,7 +85,15 @@ func (s *session) fail(format string, args ...any) int {
 }
 
 // row prints cells as scripts want them.
-func (s *session) row(cells []string) { s.out.WriteString(strings.Join(cells, "\t") + "\n") }
+func (s *session) row(cells []string) {
+	for i, cell := range cells {
+		if i > 0 {
+			s.out.WriteByte('\t')
+		}
+		s.out.WriteString(cell)
+	}
+	s.out.WriteByte('\n')
+}
 
 // refused prints what the world refuses, and is the exit code.
 func (s *session) refused(err error) int {

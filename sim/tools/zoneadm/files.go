@@ -2,7 +2,6 @@ package zoneadm
 
 import (
 	"path"
-	"strings"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools/cli"
@@ -54,13 +53,13 @@ func copyAll(files host.Files, from, to string, skip func(name string) bool) err
 // zonepathDataset is get_zonepath_ds of usr/src/lib/brand/shared/zone/common.ksh:
 // the file system whose mountpoint is exactly this; empty if there is none.
 func (h *hook) zonepathDataset(dir string) string {
-	_, out := h.quietZFS("list", "-H", "-t", "filesystem", "-o", "name,mountpoint")
-	for line := range strings.Lines(out) {
-		if name, where, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); where == dir {
-			return name
-		}
+	found := zfs.SelectDatasets(h.tx, func(d *world.Dataset) bool {
+		return zfs.Kind(d) == zfs.TypeFilesystem && zfs.Reachable(h.tx, d.Name) && zfs.Mountpoint(h.tx, d) == dir
+	})
+	if len(found) == 0 {
+		return ""
 	}
-	return ""
+	return found[0].Name
 }
 
 func mkdirAll(files host.Files, name string) error { return host.MkdirAll(files, name, 0o755) }

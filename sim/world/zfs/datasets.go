@@ -3,10 +3,8 @@
 package zfs
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -43,16 +41,13 @@ func Kind(d *world.Dataset) DatasetTypes {
 
 // Children are the file systems and volumes directly below, by name.
 func Children(tx *world.Tx, name string) []*world.Dataset {
-	return SelectDatasets(tx, func(d *world.Dataset) bool {
-		return Kind(d) != TypeSnapshot && parentName(d.Name) == name && isBelow(d.Name, name)
-	})
+	return slices.DeleteFunc(Descendants(tx, name), func(d *world.Dataset) bool { return parentName(d.Name) != name })
 }
 
 // Snapshots are the snapshots of a file system or volume, oldest first.
 func Snapshots(tx *world.Tx, name string) []*world.Dataset {
-	return SelectDatasets(tx, func(d *world.Dataset) bool {
-		return Kind(d) == TypeSnapshot && parentName(d.Name) == name
-	})
+	own, _ := tx.DatasetsOf(name)
+	return chosen(own, func(d *world.Dataset) bool { return Kind(d) == TypeSnapshot })
 }
 
 // Clones are the datasets that began as this snapshot, by name.
@@ -62,32 +57,27 @@ func Clones(tx *world.Tx, snapshot string) []*world.Dataset {
 
 // Descendants are the file systems and volumes below, at any depth, by name.
 func Descendants(tx *world.Tx, name string) []*world.Dataset {
-	return SelectDatasets(tx, func(d *world.Dataset) bool { return Kind(d) != TypeSnapshot && isBelow(d.Name, name) })
+	_, below := tx.DatasetsOf(name)
+	return chosen(below, func(d *world.Dataset) bool { return Kind(d) != TypeSnapshot })
 }
 
 // SelectDatasets lists what take takes, in the order of zfs list.
 func SelectDatasets(tx *world.Tx, take func(*world.Dataset) bool) []*world.Dataset {
+	return chosen(tx.Datasets(), take)
+}
+
+func chosen(from []*world.Dataset, take func(*world.Dataset) bool) []*world.Dataset {
 	var found []*world.Dataset
-	for name, d := range tx.State.Datasets {
-		if !parked(name) && take(d) {
+	for _, d := range from {
+		if !parked(d.Name) && take(d) {
 			found = append(found, d)
 		}
 	}
-	slices.SortFunc(found, CompareDatasets)
 	return found
 }
 
-// CompareDatasets orders datasets as zfs list does when it is not told
-// otherwise: by name, snapshots after what they are of and by age (zfs_compare
-// in usr/src/cmd/zfs/zfs_iter.c).
-func CompareDatasets(a, b *world.Dataset) int {
-	aHead, aSnap, aIs := strings.Cut(a.Name, "@")
-	bHead, bSnap, bIs := strings.Cut(b.Name, "@")
-	if aHead == bHead && aIs && bIs {
-		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(aSnap, bSnap))
-	}
-	return cmp.Or(strings.Compare(aHead, bHead), strings.Compare(aSnap, bSnap))
-}
+// CompareDatasets orders datasets as zfs list does when it is not told otherwise.
+func CompareDatasets(a, b *world.Dataset) int { return world.CompareNames(a, b) }
 
 // OpenDataset finds a dataset as zfs_open does: the name must be valid and the
 // dataset of one of the types.

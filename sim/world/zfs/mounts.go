@@ -17,36 +17,25 @@ import (
 // unshare_unmount).
 
 // MountedAt is the dataset that is mounted on exactly this directory, or nil.
-func MountedAt(tx *world.Tx, dir string) *world.Dataset {
-	for _, d := range tx.State.Datasets {
-		if d.Mounted == dir && dir != "" {
-			return d
-		}
-	}
-	return nil
-}
+func MountedAt(tx *world.Tx, dir string) *world.Dataset { return tx.MountedAt(dir) }
 
 // DatasetOf is the mounted dataset that a path lies on, or nil.
 func DatasetOf(tx *world.Tx, name string) *world.Dataset {
-	var best *world.Dataset
-	for _, d := range tx.State.Datasets {
-		if d.Mounted != "" && (d.Mounted == name || world.Under(name, d.Mounted)) && (best == nil || len(d.Mounted) > len(best.Mounted)) {
-			best = d
+	for dir := name; ; dir = path.Dir(dir) {
+		if d := tx.MountedAt(dir); d != nil {
+			return d
+		}
+		if dir == "/" || dir == "." {
+			return nil
 		}
 	}
-	return best
 }
 
 // mountsBelow are the datasets mounted strictly below a directory, deepest
 // first.
 func mountsBelow(tx *world.Tx, dir string) []*world.Dataset {
-	var found []*world.Dataset
-	for _, d := range tx.State.Datasets {
-		if d.Mounted != "" && world.Under(d.Mounted, dir) {
-			found = append(found, d)
-		}
-	}
-	slices.SortFunc(found, func(a, b *world.Dataset) int { return cmp.Compare(b.Mounted, a.Mounted) })
+	found := tx.MountsBelow(dir)
+	slices.Reverse(found)
 	return found
 }
 

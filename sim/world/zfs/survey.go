@@ -35,13 +35,9 @@ func (s *Survey) All() []*world.Dataset {
 
 // Below are d itself and all below it, snapshots too, in the order of zfs list.
 func (s *Survey) Below(d *world.Dataset) []*world.Dataset {
-	var found []*world.Dataset
-	for _, o := range s.All() {
-		if o == d || isBelow(o.Name, d.Name) {
-			found = append(found, o)
-		}
-	}
-	return found
+	own, below := s.tx.DatasetsOf(d.Name)
+	return append(chosen(own, func(o *world.Dataset) bool { return o == d || isBelow(o.Name, d.Name) }),
+		chosen(below, func(*world.Dataset) bool { return true })...)
 }
 
 // space is what a file system or volume takes and may take, in bytes. What

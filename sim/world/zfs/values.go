@@ -139,6 +139,12 @@ func own(d *world.Dataset, p *DatasetProperty) (value, source string, ok bool) {
 	return p.Default, SourceDefault, true
 }
 
+// Mountpoint is the value of the property mountpoint.
+func Mountpoint(tx *world.Tx, d *world.Dataset) string {
+	where, _ := mountpoint(tx, d)
+	return where
+}
+
 // mountpoint is the effective mountpoint and its source: an inherited one goes
 // on with the names between (zfs_prop_get, ZFS_PROP_MOUNTPOINT).
 func mountpoint(tx *world.Tx, d *world.Dataset) (value, source string) {

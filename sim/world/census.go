@@ -1,0 +1,184 @@
+package world
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// census is the datasets in the order of their names, and by where they are mounted. A sled
+// has more of them than of all else, and most commands ask for a few. It is brought up
+// to date by the names that were touched.
+type census struct {
+	mu     sync.Mutex // those who view the sled share it
+	stale  map[string]bool
+	known  map[string]standing
+	sorted []*Dataset          // in the order of CompareNames
+	dirs   []string            // on which something is mounted, sorted
+	at     map[string]*Dataset // by these
+}
+
+// standing is what the census has of a dataset.
+type standing struct {
+	d       *Dataset
+	created uint64
+	mounted string
+}
+
+func (c *census) touch(name string) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		return // all are yet to be counted
+	}
+	if c.stale == nil {
+		c.stale = map[string]bool{}
+	}
+	c.stale[name] = true
+}
+
+// settle forgets what was touched, once it is seen: a transaction begins.
+func (c *census) settle(s *State) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refresh(s)
+	clear(c.stale)
+}
+
+// refresh brings the census up to date. What is touched stays so: it is noted before it is
+// done.
+func (c *census) refresh(s *State) {
+	var moved []string
+	for name := range c.stale {
+		now, was := s.Datasets[name], c.known[name]
+		if now != was.d || now != nil && (now.Created != was.created || now.Mounted != was.mounted) {
+			moved = append(moved, name)
+		}
+	}
+	if c.known != nil {
+		for _, name := range moved { // all, before one that has another name now is entered
+			c.remove(name)
+		}
+		for _, name := range moved {
+			c.enter(name, s.Datasets[name])
+		}
+	}
+	if len(c.known) != len(s.Datasets) || c.known == nil {
+		c.count(s)
+	}
+}
+
+// count begins at nothing.
+func (c *census) count(s *State) {
+	c.known, c.at = make(map[string]standing, len(s.Datasets)), map[string]*Dataset{}
+	c.sorted, c.dirs = make([]*Dataset, 0, len(s.Datasets)), nil
+	for name, d := range s.Datasets {
+		c.known[name] = standing{d, d.Created, d.Mounted}
+		c.sorted = append(c.sorted, d)
+		if d.Mounted != "" {
+			c.at[d.Mounted] = d
+			c.dirs = append(c.dirs, d.Mounted)
+		}
+	}
+	slices.SortFunc(c.sorted, CompareNames)
+	slices.Sort(c.dirs)
+	c.dirs = slices.Compact(c.dirs)
+}
+
+// remove takes a dataset out.
+func (c *census) remove(name string) {
+	was, known := c.known[name]
+	if !known {
+		return
+	}
+	delete(c.known, name)
+	c.sorted = slices.DeleteFunc(slices.Clone(c.sorted), func(d *Dataset) bool { return d == was.d })
+	if c.at[was.mounted] == was.d && was.mounted != "" {
+		delete(c.at, was.mounted)
+		i := sort.SearchStrings(c.dirs, was.mounted)
+		c.dirs = slices.Delete(c.dirs, i, i+1)
+	}
+}
+
+// enter puts a dataset where it belongs; nil: it is gone.
+func (c *census) enter(name string, now *Dataset) {
+	if now == nil {
+		return
+	}
+	c.known[name] = standing{now, now.Created, now.Mounted}
+	i, _ := slices.BinarySearchFunc(c.sorted, now, CompareNames)
+	c.sorted = slices.Insert(c.sorted, i, now)
+	if now.Mounted == "" {
+		return
+	}
+	if i := sort.SearchStrings(c.dirs, now.Mounted); i == len(c.dirs) || c.dirs[i] != now.Mounted {
+		c.dirs = slices.Insert(c.dirs, i, now.Mounted)
+	}
+	c.at[now.Mounted] = now
+}
+
+// CompareNames orders datasets as zfs list does when it is not told
+// otherwise: by name, snapshots after what they are of and by age (zfs_compare
+// in usr/src/cmd/zfs/zfs_iter.c).
+func CompareNames(a, b *Dataset) int {
+	aHead, aSnap, aIs := strings.Cut(a.Name, "@")
+	bHead, bSnap, bIs := strings.Cut(b.Name, "@")
+	switch order := strings.Compare(aHead, bHead); {
+	case order != 0:
+		return order
+	case aIs && bIs && a.Created < b.Created:
+		return -1
+	case aIs && bIs && a.Created > b.Created:
+		return 1
+	}
+	return strings.Compare(aSnap, bSnap)
+}
+
+func (tx *Tx) census() *census {
+	c := tx.State.census
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refresh(tx.State)
+	if !tx.Write {
+		clear(c.stale)
+	}
+	return c
+}
+
+// Datasets are all datasets in the order of CompareNames, those that are parked too. The
+// slice is not to be changed.
+func (tx *Tx) Datasets() []*Dataset { return tx.census().sorted }
+
+// DatasetsOf are a dataset with its snapshots, and those below it with theirs, in the order
+// of CompareNames.
+func (tx *Tx) DatasetsOf(name string) (own, below []*Dataset) {
+	all := tx.Datasets()
+	from := func(text string) int {
+		return sort.Search(len(all), func(i int) bool {
+			head, _, _ := strings.Cut(all[i].Name, "@")
+			return head >= text
+		})
+	}
+	return all[from(name):from(name+"\x00")], all[from(name+"/"):from(name+"0")] // 0 follows /
+}
+
+// MountedAt is the dataset that is mounted on exactly this directory, or nil.
+func (tx *Tx) MountedAt(dir string) *Dataset { return tx.census().at[dir] }
+
+// MountsBelow are the datasets mounted strictly below a directory, by directory.
+func (tx *Tx) MountsBelow(dir string) []*Dataset {
+	c := tx.census()
+	from, to := dir+"/", dir+"0"
+	if dir == "/" {
+		from, to = "/\x00", "0"
+	}
+	var found []*Dataset
+	for _, name := range c.dirs[sort.SearchStrings(c.dirs, from):sort.SearchStrings(c.dirs, to)] {
+		found = append(found, c.at[name])
+	}
+	return found
+}
