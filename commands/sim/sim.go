@@ -59,19 +59,23 @@ func initSim(dir string, o sim.Options) (*sim.Sled, error) {
 
 func newInit(env *cli.Env) *cobra.Command {
 	var o sim.Options
-	mode := string(world.OmniOS)
+	mode, size := string(world.OmniOS), 0
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create a new simulated sled",
 		Example: `  sledctl --host sim:/tmp/sled sim init --latency helios2021
-  sledctl --host sim:/tmp/sled bootstrap`,
+  sledctl --host sim:/tmp/sled bootstrap
+  sledctl --host sim:/tmp/large sim init --size 100`,
 		Args: cobra.NoArgs,
-		RunE: env.Run(func(context.Context, []string) error {
+		RunE: env.Run(func(ctx context.Context, _ []string) error {
 			dir, ok := env.SimDir()
 			if !ok {
 				return &cli.UsageError{Text: "--host " + env.HostName() + " is not a simulated sled", Advice: "give --host sim:DIR"}
 			}
 			o.Mode = world.Mode(mode)
+			if size < 0 {
+				return &cli.UsageError{Text: fmt.Sprintf("--size %d: want a number from 0", size)}
+			}
 			for flag, n := range map[string]*int{"m2": &o.M2, "u2": &o.U2, "links": &o.Links} {
 				switch {
 				case *n < 0:
@@ -83,13 +87,7 @@ func newInit(env *cli.Env) *cobra.Command {
 			if err := o.Check(); err != nil {
 				return &cli.UsageError{Text: err.Error()}
 			}
-			sled, err := initSim(dir, o)
-			if err != nil {
-				return err
-			}
-			sled.Close()
-			env.Progress.Say("a fresh simulated sled is in %s", dir)
-			return nil
+			return runInit(ctx, env, dir, o, size)
 		}),
 	}
 	flags := cmd.Flags()
@@ -103,9 +101,31 @@ func newInit(env *cli.Env) *cobra.Command {
 	flags.StringVar(&o.Build, "server-build", "development", "build of propolis-server: development or omicron-build")
 	flags.BoolVar(&o.Blank, "blank", false, "disks without pools")
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the sled's random numbers")
+	flags.IntVar(&size, "size", 0, "VMs that run: prepares the sled, then creates vm1, vm2, …")
 	env.Complete(cmd, "mode", func() []string { return []string{string(world.OmniOS), string(world.Helios), string(world.SmartOS)} })
 	env.Complete(cmd, "latency", func() []string { return []string{"none", "helios2021", "helios"} })
 	return cmd
+}
+
+func runInit(ctx context.Context, e *cli.Env, dir string, o sim.Options, size int) error {
+	quick := o
+	if size > 0 {
+		quick.Latency = "none" // until all are up
+	}
+	sled, err := initSim(dir, quick)
+	if err != nil {
+		return err
+	}
+	sled.Close()
+	if size > 0 {
+		if err := populate(ctx, e, size, o); err != nil {
+			return err
+		}
+		e.Progress.Say("a simulated sled with %d running VMs is in %s", size, dir)
+		return nil
+	}
+	e.Progress.Say("a fresh simulated sled is in %s", dir)
+	return nil
 }
 
 func newShow(env *cli.Env) *cobra.Command {
