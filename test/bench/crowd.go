@@ -16,7 +16,7 @@ import (
 // crowd brings up 64 instances at once, each by a process of its own, as
 // xargs -P 64 would.
 func (b bench) crowd(ctx context.Context) ([]row, error) {
-	const n = 64
+	const n, budget = 64, 5 * time.Second
 	p := program{binary: b.binary, sled: filepath.Join(b.dir, "crowd")}
 	if _, err := p.run(ctx, "bootstrap"); err != nil {
 		return nil, err
@@ -43,7 +43,10 @@ func (b bench) crowd(ctx context.Context) ([]row, error) {
 	}
 	return []row{
 		{what: "64 instance ensure at once, each a process: failures", budget: "0", measured: fmt.Sprint(failed), judged: true, over: failed > 0},
-		told("64 instance ensure at once: until the last is done", fmt.Sprintf("%.1f s (n=1)", wall.Seconds())),
+		{
+			what: "64 instance ensure at once: until the last is done", budget: fmt.Sprintf("≤ %.0f s", budget.Seconds()),
+			measured: fmt.Sprintf("%.1f s (n=1)", wall.Seconds()), judged: true, over: wall > budget,
+		},
 	}, nil
 }
 

@@ -127,6 +127,7 @@ func (b bench) measurements() []measurement {
 		{"growth", b.growth},
 		{"reap", b.reap},
 		{"64 at once", b.crowd},
+		{"a large sled", b.large},
 		{"agent", b.agents},
 		{"host commands", b.counts},
 	}
