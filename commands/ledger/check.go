@@ -105,8 +105,8 @@ func runCheck(ctx context.Context, e *cli.Env) error {
 	}
 	list := copyList()
 	list.Ledger = showKnown(x)
-	for _, m := range x.Marks {
-		e.Progress.Say("pool %s: its mark is %s%s", m.Pool, m.Says, inBrackets(m.Tag))
+	for _, m := range x.Tags {
+		e.Progress.Say("pool %s: its epoch tag is %s%s", m.Pool, m.Says, inBrackets(m.Tag))
 	}
 	if x.Seen != nil {
 		e.Progress.Say("this boot has seen seq %d, epoch %d", x.Seen.Seq, x.Seen.Epoch)
@@ -128,14 +128,14 @@ func inBrackets(m *ledger.EpochTag) string {
 
 // shownKnown is what is known next to the copies.
 type shownKnown struct {
-	Marks []shownMark `json:"marks"`
-	Seen  *shownSeen  `json:"seen"` // null: this boot has seen nothing yet
+	Tags []shownTag `json:"epoch_tags"`
+	Seen *shownSeen `json:"seen"` // null: this boot has seen nothing yet
 }
 
-type shownMark struct {
+type shownTag struct {
 	Pool string           `json:"pool"`
 	Says ledger.Says      `json:"says"`
-	Mark *ledger.EpochTag `json:"mark,omitempty"`
+	Tag  *ledger.EpochTag `json:"epoch_tag,omitempty"`
 }
 
 type shownSeen struct {
@@ -147,9 +147,9 @@ type shownSeen struct {
 }
 
 func showKnown(x ledger.Examination) shownKnown {
-	known := shownKnown{Marks: []shownMark{}}
-	for _, m := range x.Marks {
-		known.Marks = append(known.Marks, shownMark{m.Pool, m.Says, m.Tag})
+	known := shownKnown{Tags: []shownTag{}}
+	for _, m := range x.Tags {
+		known.Tags = append(known.Tags, shownTag{m.Pool, m.Says, m.Tag})
 	}
 	if x.Seen != nil {
 		known.Seen = &shownSeen{x.Seen.Ledger, x.Seen.Epoch, x.Seen.Seq, x.Seen.Hash, x.Seen.Agreed}

@@ -53,7 +53,7 @@ type Examined struct {
 // Examination is what Check found.
 type Examination struct {
 	Places   []Examined
-	Marks    []PoolTag
+	Tags     []PoolTag
 	Seen     *Seen // by this boot; nil: nothing
 	Warnings []string
 	Faults   []error // what is wrong; none: nothing
@@ -123,7 +123,7 @@ func Check(ctx context.Context, files host.Files, places Places) (Examination, e
 		x.Faults = append(x.Faults, l.suspect(ctx, p)...)
 		x.Warnings = View{warnings: p.warnings, unconfirmed: p.unconfirmed}.Warnings()
 	}
-	x.Marks, x.Seen = l.marks(ctx, p), l.seenSoFar(p)
+	x.Tags, x.Seen = l.tags(ctx, p), l.seenSoFar(p)
 	for _, at := range l.places.Locations {
 		place, faults := l.examine(at, p)
 		x.Places, x.Faults = append(x.Places, place), append(x.Faults, faults...)
@@ -158,8 +158,8 @@ func (l *Ledger) suspect(ctx context.Context, p *survey) []error {
 	return faults
 }
 
-// marks is what each pool says.
-func (l *Ledger) marks(ctx context.Context, p *survey) []PoolTag {
+// tags is what each pool says.
+func (l *Ledger) tags(ctx context.Context, p *survey) []PoolTag {
 	said, err := l.places.Witness.Read(ctx)
 	if err != nil {
 		return nil // and a fault
