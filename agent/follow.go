@@ -27,7 +27,7 @@ type watched struct {
 	once       sync.Once
 }
 
-// owner is the instance that a VM is a run of, and the migration by which it is to
+// owner is the instance that a VM is an incarnation of, and the migration by which it is to
 // come; empty: it is here.
 type owner struct{ id, name, arrival string }
 

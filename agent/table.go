@@ -16,7 +16,7 @@ import (
 // VM is one VM as it was at one generation. It never changes.
 type VM struct {
 	ID       uuid.UUID // of its Propolis
-	Instance string    // id of the instance that it is a run of
+	Instance string    // id of the instance that it is an incarnation of
 	Name     string
 	State    api.VMState
 	Reason   string

@@ -7,7 +7,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// Propolis is the Propolis of an instance that has a run.
+// Propolis is the Propolis of an instance that has an incarnation.
 func (e *Env) Propolis(ctx context.Context, ref string) (propolis.Client, record.Record, error) {
 	if ref == "" {
 		return propolis.Client{}, record.Record{}, NoInstanceFlag()

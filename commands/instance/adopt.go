@@ -94,7 +94,7 @@ func adoptOne(ctx context.Context, e *cli.Env, s instance.Settings, env operatio
 	}
 	one, err := s.FindUnrecorded(ctx, env, zones, ref)
 	if cli.Is[*record.NotFoundError](err) {
-		if r, known := recordedRun(ctx, e, s, ref); known {
+		if r, known := recordedIncarnation(ctx, e, s, ref); known {
 			return e.PrintInstance(ctx, s, env, r.ID, instance.Settings.Get)
 		}
 	}
@@ -108,8 +108,8 @@ func adoptOne(ctx context.Context, e *cli.Env, s instance.Settings, env operatio
 	return printAdopted(ctx, e, s, env, o, []instance.Result{result})
 }
 
-// recordedRun finds an instance that has a run, by name, id or zone.
-func recordedRun(ctx context.Context, e *cli.Env, s instance.Settings, ref string) (record.Record, bool) {
+// recordedIncarnation finds an instance that has an incarnation, by name, id or zone.
+func recordedIncarnation(ctx context.Context, e *cli.Env, s instance.Settings, ref string) (record.Record, bool) {
 	view, err := e.View(ctx)
 	if err != nil {
 		return record.Record{}, false

@@ -105,7 +105,7 @@ func checkArriving(old record.Record, seen Observed, c EnsureRequest) error {
 	return &migration.MigratingError{Name: old.Name, Migration: *m, Why: "its machine is not here, and the source cannot be asked"}
 }
 
-// arriving is the migration and the run that the next record has. A machine that
+// arriving is the migration and the incarnation that the next record has. A machine that
 // has come is as any other from then on.
 func arriving(old record.Record, seen Observed, c EnsureRequest) (*record.Migration, *record.Incarnation) {
 	m := old.Migration

@@ -16,7 +16,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// keepEvidence takes a bundle of a run's zone before the zone goes, where something
+// keepEvidence takes a bundle of an incarnation's zone before the zone goes, where something
 // went wrong with it: nobody asks what a healthy instance's logs said that is
 // stopped. It is a best effort: if a bundle cannot be taken, the zone is removed anyway.
 func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Stamp, when string) []plan.Action {
@@ -80,7 +80,7 @@ func unkept(b layout.Blueprint, r record.Record, seen Observed) []error {
 	return []error{fmt.Errorf("could not keep a bundle of zone %s: %w", r.Incarnation.Zone, seen.Nowhere)}
 }
 
-// wentWrong is why a bundle of a run's zone is worth its room; no cause: it is
+// wentWrong is why a bundle of an incarnation's zone is worth its room; no cause: it is
 // not, or there is no zone that was ever installed.
 func wentWrong(b layout.Blueprint, r record.Record, seen Observed) (bundle.Cause, string) {
 	if r.Incarnation == nil {

@@ -401,7 +401,7 @@ func (c chooser) incarnation(r record.Record, chosen, boot string) (*record.Inca
 	return incarnation, nil
 }
 
-// VNICNames are free names for a run's VNICs, guests first.
+// VNICNames are free names for an incarnation's VNICs, guests first.
 func (c chooser) VNICNames(guests int) []string {
 	n := c.number(func(n int) []string { return []string{c.Names.ControlVNIC(n)} })
 	from := func(n int) []string {

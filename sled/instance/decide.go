@@ -159,7 +159,7 @@ func (e *BootromError) Hint() string {
 	return "set propolis.bootrom to another file, then run the same command again"
 }
 
-// nextRecord is the record as it must be, its run not yet chosen.
+// nextRecord is the record as it must be, its incarnation not yet chosen.
 func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, known bool, id, name string, c EnsureRequest) (record.Record, error) {
 	next := old
 	if !known {
@@ -219,7 +219,7 @@ func (s Observed) lacks(d record.Disk) (want string) {
 	return ""
 }
 
-// planBringUp chooses between resuming the recorded run and beginning another,
+// planBringUp chooses between resuming the recorded incarnation and beginning another,
 // and puts the plan together.
 func planBringUp(
 	s Settings, choose chooser, old, next record.Record, seen Observed, at operation.Stamp, c EnsureRequest,
@@ -241,7 +241,7 @@ func planBringUp(
 	case rollBack:
 		clearing, p, err = bootAgain(s, choose, &d, old, &next, seen, at)
 	default:
-		if clearing, err = beginRun(s, choose, &d, old, &next, seen, at, c); err == nil {
+		if clearing, err = beginIncarnation(s, choose, &d, old, &next, seen, at, c); err == nil {
 			p.wide = layout.LinkHasMTU(b, *next.Incarnation, seen.Inv)
 			d.Plan.Why = rebuilds(old, why)
 		}
@@ -283,7 +283,7 @@ func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c Ensure
 	return nil
 }
 
-// resumed is what is to remove first where a run is resumed, and how far it is.
+// resumed is what is to remove first where an incarnation is resumed, and how far it is.
 func resumed(b layout.Blueprint, d *operation.Decision, old, next record.Record, seen Observed) ([]plan.Action, progress) {
 	clearing, p := leaving(old, seen), progressOf(b, next, seen)
 	if seen.unreachable(*old.Incarnation, p) {
@@ -295,8 +295,8 @@ func resumed(b layout.Blueprint, d *operation.Decision, old, next record.Record,
 	return clearing, p
 }
 
-// beginRun has the recorded run removed, and chooses another.
-func beginRun(
+// beginIncarnation has the recorded incarnation removed, and chooses another.
+func beginIncarnation(
 	s Settings, choose chooser, d *operation.Decision, old record.Record, next *record.Record, seen Observed, at operation.Stamp, c EnsureRequest,
 ) (clearing []plan.Action, err error) {
 	if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
@@ -308,12 +308,12 @@ func beginRun(
 		return nil, err
 	}
 	if next.VMM != nil && next.Incarnation.PropolisID != next.VMM.PropolisID {
-		next.VMM = nil // of the run that is removed: this one is the operator's
+		next.VMM = nil // of the incarnation that is removed: this one is the operator's
 	}
 	return clearing, nil
 }
 
-// rebuilds is the reason that a dry run prints for replacing a run.
+// rebuilds is the reason that a dry run prints for replacing an incarnation.
 func rebuilds(old record.Record, why string) string {
 	if old.Incarnation == nil {
 		return ""

@@ -35,8 +35,8 @@ func teardown(s Settings, r record.Record, seen Observed, at operation.Stamp, gr
 	return slices.Concat(actions, first, downRun(*r.Incarnation, nil, seen, last))
 }
 
-// leaving lists what is left to do to remove earlier runs. Their VNICs may
-// have the names of the present run's, which are not theirs any longer.
+// leaving lists what is left to do to remove earlier incarnations. Their VNICs may
+// have the names of the present incarnation's, which are not theirs any longer.
 func leaving(r record.Record, seen Observed) []plan.Action {
 	var present []record.VNIC
 	if r.Incarnation != nil {
@@ -171,7 +171,7 @@ func destroyStep(d zfs.Dataset) plan.Step {
 	return zfs.Destroy{Dataset: d.Name, GUID: d.GUID, Type: d.Type}
 }
 
-// removes lists the objects of the runs that are removed, for an intent.
+// removes lists the objects of the incarnations that are removed, for an intent.
 func removes(incarnations []record.Incarnation, seen Observed) []operation.Object {
 	var objects []operation.Object
 	for _, incarnation := range incarnations {

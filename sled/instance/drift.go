@@ -33,7 +33,7 @@ func driftOf(b layout.Blueprint, files host.Files, r record.Record, inv *invento
 	return all
 }
 
-// silentPools reports the pools that do not answer and that a run has its zone or
+// silentPools reports the pools that do not answer and that an incarnation has its zone or
 // a disk on: its VM may run, and cannot read or write.
 func silentPools(r record.Record, inv *inventory.Inventory) []string {
 	pools, err := inv.Pools()

@@ -192,7 +192,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 	return Result{Record: result, Report: report}, err
 }
 
-// notBusy refuses to work on a run that a living operation on another subject (a
+// notBusy refuses to work on an incarnation that a living operation on another subject (a
 // reap) is removing.
 func notBusy(ctx context.Context, env operation.Env, view ledger.View, id string) error {
 	r, known, err := record.Load(view, id)

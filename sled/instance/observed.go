@@ -46,9 +46,9 @@ type Observed struct {
 	// Places are where bundles can be written; Nowhere is why there is none.
 	Places  []bundle.Place
 	Nowhere error
-	// Mode is that of the recorded run's zonepath; 0 if it does not exist.
+	// Mode is that of the recorded incarnation's zonepath; 0 if it does not exist.
 	Mode fs.FileMode
-	// Of the zone of the recorded run, when it is running:
+	// Of the zone of the recorded incarnation, when it is running:
 	Inside Inside
 	// Room is the VMM reservoir; nil where none is configured.
 	Room *reservoir.State

@@ -18,7 +18,7 @@ import (
 // it is.
 const openingTime = 30 * time.Second
 
-// lookWhenOpen is Look at a run in which no machine is known to have been made,
+// lookWhenOpen is Look at an incarnation in which no machine is known to have been made,
 // once it can be looked into, or that time has passed.
 func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r record.Record, disks []record.Disk, boot string) (Observed, error) {
 	waiting, release := context.WithTimeout(ctx, openingTime)

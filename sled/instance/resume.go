@@ -197,7 +197,7 @@ func (s Observed) unreachable(incarnation record.Incarnation, p progress) bool {
 		p.installed && p.linksThere() && p.online && !p.address
 }
 
-// built reports whether a run already has what one of the changes would change:
+// built reports whether an incarnation already has what one of the changes would change:
 // VNICs and the zonepath are chosen with the incarnation, disks and the address are in
 // the zone's configuration and profile, CPUs and memory go to Propolis.
 func (p progress) built(changes []Difference, incarnation record.Incarnation) bool {

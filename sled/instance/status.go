@@ -82,7 +82,7 @@ func observable() []inventory.Part {
 }
 
 // ObserveAll tells the status of some records, from one look at the host, if one of
-// them has a run.
+// them has an incarnation.
 func ObserveAll(
 	ctx context.Context, b layout.Blueprint, env operation.Env, view ledger.View, records []record.Record, want inventory.Want,
 ) ([]Instance, error) {
@@ -180,7 +180,7 @@ type evidence struct {
 	service string
 	open    string   // the verb of an intent on the instance that has no outcome yet
 	atWork  bool     // that verb's run, or its last command, holds the lock still
-	drift   []string // what others have changed of the run
+	drift   []string // what others have changed of the incarnation
 }
 
 func statusIn(b layout.Blueprint, r record.Record, seen Observed) Status {

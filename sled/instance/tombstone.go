@@ -21,7 +21,7 @@ import (
 // reads a VM that is merely unknown as lost (omicron#10290).
 const KeyEpoch = naming.KeyEpoch
 
-// Tombstone is what is left of a run that ended.
+// Tombstone is what is left of an incarnation that ended.
 type Tombstone struct {
 	PropolisID string       `json:"-"`
 	Instance   string       `json:"instance"`
@@ -46,12 +46,12 @@ func Tombstones(view ledger.View) ([]Tombstone, error) {
 	return all, nil
 }
 
-// ForgetTombstone is the fact that takes the tombstone of a run away.
+// ForgetTombstone is the fact that takes the tombstone of an incarnation away.
 func ForgetTombstone(propolisID string) ledger.Fact {
 	return ledger.Fact{Key: naming.KeyTombstone + propolisID}
 }
 
-// Ended is how a run of an instance ended as far as the ledger says, for a reader that
+// Ended is how an incarnation of an instance ended as far as the ledger says, for a reader that
 // found its VM missing: what its tombstone says, or what was decided; or that
 // it was destroyed, if an open operation removes its zone.
 // False: it says nothing.
@@ -75,7 +75,7 @@ func Ended(view ledger.View, id string, incarnation record.Incarnation) (Status,
 
 // tombstonesFor are the tombstones of the VMs that facts end: of those that the
 // record of an instance had before and has not afterwards. How one ended, was
-// decided, or what was seen of the present run says it; those that were being
+// decided, or what was seen of the present incarnation says it; those that were being
 // being removed before were destroyed.
 func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledger.Fact, seen Observed, now time.Time) ([]ledger.Fact, error) {
 	if _, watched := view.Get(KeyEpoch); !watched {

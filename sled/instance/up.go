@@ -37,7 +37,7 @@ func Stages() []Stage {
 	return []Stage{StageVNIC, StageZone, StageBoot, StageAddress, StageStart, StageEnsure, StageRun}
 }
 
-// progress is how far a run has come, as seen on the host. True: there, and as
+// progress is how far an incarnation has come, as seen on the host. True: there, and as
 // recorded.
 type progress struct {
 	vnics      map[string]bool // by name
@@ -304,5 +304,5 @@ func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request 
 	)
 }
 
-// Target is where the Propolis of a record with a run answers.
+// Target is where the Propolis of a record with an incarnation answers.
 func (s Settings) Target(r record.Record) propolis.Target { return layout.TargetOf(s.Blueprint(), r) }

@@ -43,12 +43,12 @@ type DeleteRequest struct {
 	DryRun  bool
 }
 
-// removal is how a run is removed, by whichever verb.
+// removal is how an incarnation is removed, by whichever verb.
 type removal struct {
 	verb, ref    string
 	grace        time.Duration
 	arrival      string // as in DeleteRequest
-	departed     bool   // the run is what a migration has left here
+	departed     bool   // the incarnation is what a migration has left here
 	dryRun, keep bool
 }
 
@@ -205,7 +205,7 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 }
 
 // Reaping are the facts that are written before a reap removes the zones that goes picks:
-// the runs of this boot to which they belong say that it was sledctl.
+// the incarnations of this boot to which they belong say that it was sledctl.
 func Reaping(records map[string]record.Record, boot string, goes func(zone string) bool) ([]ledger.Fact, error) {
 	var facts []ledger.Fact
 	for _, id := range slices.Sorted(maps.Keys(records)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
-// The control plane speaks of VMs, each a run of an instance under a Propolis id
+// The control plane speaks of VMs, each an incarnation of an instance under a Propolis id
 // that the control plane has chosen. What it asks for takes longer than it waits
 // for an answer. So what is accepted is written down first: a registration, a
 // power that is wanted, an end that is decided. A process that finds that afterwards, an
@@ -179,7 +179,7 @@ func (s Settings) Want(ctx context.Context, env operation.Env, id, vm, source st
 	})
 }
 
-// RecordEnding writes down how a run ends, before anything of it is removed. An
+// RecordEnding writes down how an incarnation ends, before anything of it is removed. An
 // end that was decided before stands. Errors: *NotFoundError, also where the
 // instance has another VM by now.
 func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string, e record.Ending) (Result, error) {
@@ -194,7 +194,7 @@ func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string
 	})
 }
 
-// End removes the run whose end is decided. The record of what is the control
+// End removes the incarnation whose end is decided. The record of what is the control
 // plane's goes with it, unless an operator protects it; any other stays, stopped.
 // An instance whose end nobody has decided is left alone. The grace is what its
 // machine is given to power off.
@@ -221,7 +221,7 @@ func (s Settings) CancelArrival(ctx context.Context, env operation.Env, r record
 	return result, err
 }
 
-// IncompleteBuildError is a run under an id that the control plane has chosen, whose
+// IncompleteBuildError is an incarnation under an id that the control plane has chosen, whose
 // making was cut short and cannot be resumed. There can be no other next to
 // it: all that it is made of is called by that id.
 type IncompleteBuildError struct{ Name string }
@@ -233,7 +233,7 @@ func (e *IncompleteBuildError) Error() string {
 
 func (*IncompleteBuildError) Kind() fault.Kind { return fault.Failed }
 
-// clearIncomplete removes such a run, so that it can be recreated.
+// clearIncomplete removes such an incarnation, so that it can be recreated.
 func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
 	how := removal{verb: c.Verb, ref: c.Wanted.Ref, grace: StopTime, dryRun: c.DryRun, keep: c.Keep}
 	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Stamp) (record.Record, error) {

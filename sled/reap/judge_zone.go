@@ -23,7 +23,7 @@ func (k known) isBase(z zone.Zone, inv *inventory.Inventory) bool {
 }
 
 // named says whether the ledger names this very zone: where it is called as one
-// in sledctl's form is, or after the run's Propolis, as another tool's that was adopted.
+// in sledctl's form is, or after the incarnation's Propolis, as another tool's that was adopted.
 func (l recordedIncarnation) named(z zone.Zone, owner naming.Owner) bool {
 	adopted := l.incarnation.PropolisID != "" && strings.HasSuffix(z.Name, l.incarnation.PropolisID)
 	return l.incarnation.Zone == z.Name && l.incarnation.Zonepath == z.Path && (owner.Evidence == naming.Alike || adopted)

@@ -34,7 +34,7 @@ type Chooser interface {
 }
 
 // Recall is the record of an unrecorded zone that does not run, by its marks: as the
-// ledger had it, with a run from before the boot. Of what they do not tell, as those
+// ledger had it, with an incarnation from before the boot. Of what they do not tell, as those
 // of an earlier sledctl do not, the defaults are taken, and nobody starts it before
 // the operator has looked: see unsure. It is pure.
 func Recall(s Defaults, c Chooser, seen Inspection, name string, propolisID uuid.UUID) (record.Record, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 )
 
-// Blueprint is what the zone of a run and the Propolis in it follow from, besides
+// Blueprint is what the zone of an incarnation and the Propolis in it follow from, besides
 // the record.
 type Blueprint struct {
 	MTU      int

@@ -43,7 +43,7 @@ func PackagingFor(b Blueprint, kind packaging.Kind) Packaging {
 	}
 }
 
-// PackagingOf is that with which a run was made: the brand of its zone tells.
+// PackagingOf is that with which an incarnation was made: the brand of its zone tells.
 func PackagingOf(b Blueprint, incarnation record.Incarnation) Packaging {
 	if incarnation.Brand == packaging.Brand {
 		return PackagingFor(b, packaging.Image)

@@ -92,7 +92,7 @@ func (r Record) ChosenID() string {
 	return r.VMM.PropolisID
 }
 
-// VMIDs are the Propolis ids of the runs that count, those of VMs that ended with an
+// VMIDs are the Propolis ids of the incarnations that count, those of VMs that ended with an
 // earlier boot of the sled, and those that the control plane knows of besides.
 func (r Record) VMIDs(counts func(Incarnation) bool) []string {
 	var all []string

@@ -17,7 +17,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Observation is what a run's machine was seen to be.
+// Observation is what an incarnation's machine was seen to be.
 type Observation struct {
 	instance.Status
 	Migration propolis.Migrations
@@ -59,7 +59,7 @@ const (
 	longestRetry = time.Second
 )
 
-// Monitor returns a function that reports the VM of a record with a run, each time
+// Monitor returns a function that reports the VM of a record with an incarnation, each time
 // that it changes, until it is final or its context ends. It changes nothing. A
 // machine that is gone with its zone, or with its Propolis, is Failed, or
 // destroyed if it was stopping; one that cannot be reached keeps its state, and

@@ -85,7 +85,7 @@ type watch struct {
 	pick      func(record.Record) bool
 	tell      func(instance.Instance) error
 	told      map[string]instance.Instance // by id, as they were told last
-	listening map[string]string            // whose machines tell by themselves: the run's Propolis id by the instance's
+	listening map[string]string            // whose machines tell by themselves: the incarnation's Propolis id by the instance's
 	heard     chan heard
 	zones     Zones
 	polls     sync.WaitGroup
@@ -210,7 +210,7 @@ func (w *watch) listen(ctx context.Context, r record.Record) {
 // next look.
 func (w *watch) hear(h heard) error {
 	if w.listening[h.id] != h.run {
-		return nil // of an earlier run
+		return nil // of an earlier incarnation
 	}
 	if h.over {
 		delete(w.listening, h.id)
