@@ -38,13 +38,15 @@ func variable(name string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
 }
 
-// types gives the type of each setting.
-func types() map[string]reflect.Type {
-	types := map[string]reflect.Type{}
+// fields gives the type and the tags of each setting. To read settings takes no more;
+// Keys is for the manual.
+func fields() map[string]reflect.StructField {
+	all := map[string]reflect.StructField{}
 	for _, section := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		name := section.Tag.Get("toml")
 		for _, field := range reflect.VisibleFields(section.Type) {
-			types[section.Tag.Get("toml")+"."+field.Tag.Get("toml")] = field.Type
+			all[name+"."+field.Tag.Get("toml")] = field
 		}
 	}
-	return types
+	return all
 }

@@ -41,7 +41,8 @@ func early() []string { return []string{"host", "paths"} }
 // Load reads and checks the settings. Its errors are *Error, joined if there
 // are several.
 func Load(s Source) (Config, error) {
-	layers := []layer{defaults()}
+	all := fields()
+	layers := []layer{defaults(all)}
 	for _, f := range slices.Backward(s.Files) {
 		values, lines, err := readTOML(f.Data, f.Name)
 		if err != nil {
@@ -50,7 +51,7 @@ func Load(s Source) (Config, error) {
 		layers = append(layers, layer{values: values, late: f.Late, where: func(key string) string { return fmt.Sprintf("%s:%d", f.Name, lines.of(key)) }})
 	}
 	layers = append(layers, layer{values: fromEnvironment(s.Env), where: variable})
-	l := loader{source: s, types: types(), where: map[string]string{}}
+	l := loader{source: s, fields: all, where: map[string]string{}}
 	v := viper.New()
 	for _, layer := range layers {
 		for _, key := range slices.Sorted(maps.Keys(layer.values)) {
@@ -79,10 +80,10 @@ type layer struct {
 	late   bool
 }
 
-func defaults() layer {
-	values := map[string]any{}
-	for _, k := range Keys() {
-		values[k.Name] = k.Default
+func defaults(fields map[string]reflect.StructField) layer {
+	values := make(map[string]any, len(fields))
+	for name, field := range fields {
+		values[name] = field.Tag.Get("default")
 	}
 	return layer{values: values, where: func(string) string { return "default" }}
 }
@@ -131,7 +132,7 @@ func nested(values map[string]any) map[string]any {
 // place that it comes from.
 type loader struct {
 	source   Source
-	types    map[string]reflect.Type
+	fields   map[string]reflect.StructField
 	where    map[string]string // where the value in force comes from
 	problems []error
 }
@@ -139,7 +140,7 @@ type loader struct {
 func (l *loader) check(from layer, key string) {
 	where := from.where(key)
 	l.where[key] = where
-	t, known := l.types[key]
+	field, known := l.fields[key]
 	if !known && isSection(key) {
 		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "is a section: [" + key + "]"})
 		return
@@ -152,7 +153,7 @@ func (l *loader) check(from layer, key string) {
 		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "counts before the sled's disks are there: it belongs in /etc/sledctl/config.toml"})
 		return
 	}
-	if _, err := l.parse(t, from.values[key]); err != nil {
+	if _, err := l.parse(field.Type, from.values[key]); err != nil {
 		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: err.Error()})
 	}
 }
@@ -162,7 +163,7 @@ func (l *loader) nearest(key string) string {
 	if l.source.Nearest == nil {
 		return ""
 	}
-	known := make([]string, 0, len(l.types))
+	known := make([]string, 0, len(l.fields))
 	for _, k := range Keys() {
 		known = append(known, k.Name)
 	}
