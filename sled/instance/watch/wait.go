@@ -62,7 +62,7 @@ func Wait(ctx context.Context, s instance.Settings, env operation.Env, refs []st
 	case errors.Is(err, all):
 		return list, nil
 	case ctx.Err() != nil && len(missing) > 0:
-		return list, NotYet(goal, missing, err)
+		return list, NotYet(goal, missing, ctx.Err()) // not what was under way when it ended
 	}
 	return list, err
 }
