@@ -137,7 +137,7 @@ type directory struct {
 }
 
 // watchPause is how often the file is looked at while anyone waits.
-const watchPause = 2 * time.Millisecond
+const watchPause = 4 * time.Millisecond
 
 func (d *directory) watch() (<-chan struct{}, func()) {
 	d.watching.Lock()

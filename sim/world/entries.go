@@ -1,11 +1,13 @@
 package world
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A state in a file consists of entries, each with a key of its own: one per zone,
@@ -82,12 +84,29 @@ func (e *entries) take(s *State, read map[string][]byte) error {
 		}
 		by[kind][name] = data
 	}
-	for kind, read := range by {
-		if err := e.groups[kind].take(s, read, e.shapes); err != nil {
-			return err
+	return e.takeGroups(s, by, len(read))
+}
+
+// few is how many entries one goroutine reads before others could have begun.
+const few = 500
+
+// takeGroups reads the kinds side by side if there is much to read: each has a part of
+// the state of its own.
+func (e *entries) takeGroups(s *State, by map[string]map[string][]byte, count int) error {
+	var errs []error
+	if count < few {
+		for kind, read := range by {
+			errs = append(errs, e.groups[kind].take(s, read, e.shapes))
 		}
+		return errors.Join(errs...)
 	}
-	return nil
+	errs = make([]error, len(by))
+	var all sync.WaitGroup
+	for i, kind := range slices.Sorted(maps.Keys(by)) {
+		all.Go(func() { errs[i] = e.groups[kind].take(s, by[kind], shapes{}) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 func (e *entries) takeHead(s *State, data []byte) error {

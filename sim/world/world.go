@@ -99,10 +99,22 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 			err = serr
 		}
 		if w.after != nil {
-			w.after(tx, slices.DeleteFunc(before, func(p *Process) bool { return slices.Contains(s.Processes, p) }))
+			w.after(tx, ended(before, s.Processes))
 		}
 		return err
 	})
+}
+
+// ended are the processes of before that are no more.
+func ended(before, now []*Process) []*Process {
+	if slices.Equal(before, now) {
+		return nil
+	}
+	left := make(map[*Process]bool, len(now))
+	for _, p := range now {
+		left[p] = true
+	}
+	return slices.DeleteFunc(before, func(p *Process) bool { return left[p] })
 }
 
 // Repair runs fn as one transaction in which nothing that is due happens: it is

@@ -19,6 +19,7 @@ type Survey struct {
 	space  map[string]*space
 	pools  map[string]uint64 // what each pool has to give, in bytes
 
+	near       map[string]bool   // the file systems that counted was asked about, and the answer
 	allocation map[string]uint64 // what each pool's datasets have written, in bytes
 }
 
@@ -158,10 +159,25 @@ const smallPool = 64 << 30
 
 // own is what is written to a dataset alone, in bytes.
 func (s *Survey) own(d *world.Dataset) uint64 {
-	if Kind(d) != TypeFilesystem || !counted(s.tx, d) {
+	if Kind(d) != TypeFilesystem || !s.counted(d) {
 		return d.Used
 	}
 	return d.Used + fileBytes(s.tx, d)
+}
+
+// counted is the function of this name, which for what lies below one dataset is asked
+// above it once.
+func (s *Survey) counted(d *world.Dataset) bool {
+	is, known := s.near[parentName(d.Name)]
+	if !known {
+		is = counted(s.tx, d)
+	}
+	is = is || number(d, "quota") > 0
+	if s.near == nil {
+		s.near = map[string]bool{}
+	}
+	s.near[d.Name] = is
+	return is
 }
 
 // counted says whether a limit is near, so that what its files hold is counted.
