@@ -70,7 +70,13 @@ func killed(how host.CrashMode) func(*scene, int) int {
 	}
 }
 
-// kill runs the verb until it is killed, and returns where that was.
+// sideBySide says that one run of a verb may be shorter than another by one point in so
+// many: where steps that run at once need one directory, either all of them try to make
+// it, or one does. Seen of bootstrap: 111 to 119.
+const sideBySide = 8
+
+// kill runs the verb until it is killed, and returns where that was. At the last points
+// the verb may have ended before; then the laws hold of its end.
 func (s *scene) kill(n int, how host.CrashMode) (at string, exit int) {
 	s.T.Helper()
 	witness := s.witness(s.Host())
@@ -78,7 +84,7 @@ func (s *scene) kill(n int, how host.CrashMode) (at string, exit int) {
 	a := s.On(s.T.Context(), dying, s.line)
 	dying.Wait()
 	at = fmt.Sprintf("sledctl %s killed %s", s.line, dying.Where())
-	if !dying.Crashed() {
+	if points := s.points[sledtest.AtChange]; !dying.Crashed() && (dying.Points() >= n || n <= points-points/sideBySide) {
 		s.T.Fatalf("%s: it was not", at)
 	}
 	witness.law(s.T, at)
