@@ -24,7 +24,7 @@ import (
 
 // book is the ledger, opened by the first caller that needs it.
 type book struct {
-	open func(context.Context) (*ledger.Ledger, ledger.View, error)
+	open func(context.Context) (*ledger.Ledger, error)
 	tell func(error)
 
 	mu   sync.Mutex
@@ -104,18 +104,18 @@ func (b *book) warn(text string) {
 	b.tell(errors.New(text))
 }
 
-// get also gives what was read where nobody had opened it before.
-func (b *book) get(ctx context.Context) (opened *ledger.Ledger, first ledger.View, fresh bool, err error) {
+// get also says whether nobody had opened it before.
+func (b *book) get(ctx context.Context) (opened *ledger.Ledger, fresh bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.here != nil {
-		return b.here, first, false, nil
+		return b.here, false, nil
 	}
-	opened, first, err = b.open(ctx)
+	opened, err = b.open(ctx)
 	if err == nil {
 		b.here = opened
 	}
-	return opened, first, true, err
+	return opened, true, err
 }
 
 // forget has the next caller look for its places again: pools may have
@@ -128,12 +128,15 @@ func (b *book) forget() {
 
 // openedLedger is the ledger; its opener is warned of what is wrong with it.
 func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
-	opened, first, fresh, err := e.book.get(ctx)
-	if err == nil && fresh {
-		e.book.reads(first)
-		e.WarnOf(first)
+	opened, fresh, err := e.book.get(ctx)
+	if err != nil || !fresh {
+		return opened, err
 	}
-	return opened, err
+	if view, err := opened.Read(ctx); err == nil {
+		e.book.reads(view)
+		e.WarnOf(view)
+	}
+	return opened, nil
 }
 
 // unconfirmed is the end of a command: what was not found in a ledger that may
@@ -184,25 +187,25 @@ func (e *Env) Places() (host.Host, ledger.Places, error) {
 	}, nil
 }
 
-func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, ledger.View, error) {
+func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	h, places, err := e.Places()
 	if err != nil {
-		return nil, ledger.View{}, err
+		return nil, err
 	}
 	c, err := e.Config()
 	if err != nil {
-		return nil, ledger.View{}, err
+		return nil, err
 	}
 	if _, err := h.Files().Stat(c.Paths.Run); err != nil { // most often it is there: then nothing is written
 		if err := host.MkdirAll(h.Files(), c.Paths.Run, 0o755); err != nil {
-			return nil, ledger.View{}, fmt.Errorf("make %s: %w", c.Paths.Run, err)
+			return nil, fmt.Errorf("make %s: %w", c.Paths.Run, err)
 		}
 	}
-	opened, first, err := ledger.OpenRead(ctx, h.Files(), places)
+	opened, err := ledger.Open(ctx, h.Files(), places)
 	if err == nil && e.Flags.degraded {
 		opened.Degrade(Who(e.Environ), "--degraded")
 	}
-	return opened, first, err
+	return opened, err
 }
 
 // createLedger makes the ledger where there is none.

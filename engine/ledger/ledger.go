@@ -92,21 +92,14 @@ type reason struct{ who, why string }
 // Open reads every copy and decides which to believe. It changes nothing. The
 // errors are those of Read.
 func Open(ctx context.Context, files host.Files, places Places) (*Ledger, error) {
-	l, _, err := OpenRead(ctx, files, places)
-	return l, err
-}
-
-// OpenRead is Open with what it has read.
-func OpenRead(ctx context.Context, files host.Files, places Places) (*Ledger, View, error) {
 	l, err := unopened(files, places)
 	if err != nil {
-		return nil, View{}, err
+		return nil, err
 	}
-	view, err := l.Read(ctx)
-	if err != nil {
-		return nil, View{}, err
+	if _, err := l.Read(ctx); err != nil {
+		return nil, err
 	}
-	return l, view, nil
+	return l, nil
 }
 
 // unopened is a ledger nobody has looked at yet.
