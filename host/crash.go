@@ -196,6 +196,7 @@ type crash struct {
 	kill     context.CancelFunc
 	dropped  chan struct{} // closed when what the crash drops is
 	children sync.WaitGroup
+	making   sync.Mutex // held while a directory is looked for, and made
 
 	mu     sync.Mutex
 	points int

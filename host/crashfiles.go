@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"path"
 )
 
 // crashFiles are the files of a crashing host.
@@ -97,7 +98,17 @@ func (f *crashFiles) Remove(name string) error {
 	return f.change("remove", name, func() error { return f.files.Remove(name) })
 }
 
+// Mkdir is a point only where it makes the directory: how often steps that run side by
+// side find that it is there, or that its parent is not, is a matter of luck.
 func (f *crashFiles) Mkdir(name string, perm fs.FileMode) error {
+	f.making.Lock()
+	defer f.making.Unlock()
+	_, missing := f.files.Stat(name)
+	_, orphaned := f.files.Stat(path.Dir(name))
+	if missing == nil || orphaned != nil {
+		_, err := look(f, "mkdir", name, func() (Info, error) { return Info{}, f.files.Mkdir(name, perm) })
+		return err
+	}
 	return f.change("mkdir", name, func() error { return f.files.Mkdir(name, perm) })
 }
 

@@ -46,6 +46,8 @@ func (p *player) interfere(a act) error {
 		}
 		for _, it := range m.each() {
 			switch {
+			case it.unrecorded() && inMemory(p.row):
+				it.life = none // nothing is left that could be adopted
 			case it.unrecorded():
 				it.life = outlived // its marks still say what it is
 			case it.life == begun && it.steps <= slices.Index(steps(), "propolis ensure"), it.life == stale:
@@ -93,6 +95,12 @@ func (p *player) interfere(a act) error {
 		p.onZone(a.hand, it, is)
 	}
 	return p.look()
+}
+
+// inMemory reports whether the zones go with the power: the pool of their datasets is a
+// RAM disk, as there is no U.2 for them.
+func inMemory(row lattice.Row) bool {
+	return row.Is(lattice.Mode) == lattice.RAMDisk && row.Is(lattice.Disks) == lattice.LoneM2
 }
 
 // lasting reports whether all that bootstrap prepares outlives a boot: there is

@@ -97,7 +97,7 @@ type weight[T any] struct {
 // a bring-up, or a power cycle in which somebody meddles with a zone, and the morning.
 func drawActs(r *rand.Rand, m *model, row lattice.Row) []act {
 	a := drawAct(r, row)
-	if a.hand == "power" && row.Is(lattice.Mode) == lattice.OmniOS && r.IntN(2) == 0 { // where zones are cloned
+	if a.hand == "power" && r.IntN(2) == 0 {
 		runs := slices.DeleteFunc(names(), func(name string) bool { return m.vms[name].life != up })
 		if len(runs) > 0 {
 			return []act{a, {hand: "tamper", name: runs[r.IntN(len(runs))]}, {verb: verb{word: "bootstrap"}}, {verb: verb{word: "ensure --all"}}}

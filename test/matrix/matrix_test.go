@@ -42,7 +42,8 @@ type row struct {
 	restart []string               // what prepares the sled again after a reboot; nil: bootstrap
 	adds    bool                   // removes nothing: what was there before need not be reported as left
 	mortal  bool                   // what the verb is about does not outlive a reboot
-	alters  bool                   // sets and mounts what is there, or boots it, which mounts it
+	alters  bool                   // sets and mounts what is there
+	boots   bool                   // boots zones that are there
 	noBoot  bool                   // a boot would change what it is about
 	plain   bool                   // prints nothing
 	then    []string               // what it takes next to running it again
@@ -68,7 +69,7 @@ func rows() []row {
 		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},
 		{name: "recreate", ready: []string{sledtest.Web1}, line: "instance ensure web1 --cpus 4 --recreate"},
 		{name: "protect", fits: unprotected, ready: []string{sledtest.Web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
-		{name: "ensure all", adds: true, alters: true, ready: []string{sledtest.Web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
+		{name: "ensure all", adds: true, boots: true, ready: []string{sledtest.Web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
 		{name: "stop", ready: []string{sledtest.Web1}, line: "instance stop web1"},
 		{name: "stop all", ready: []string{sledtest.Web1, "instance ensure web2"}, line: "instance stop --all", ends: []string{"instance delete web1 web2"}},
 		{name: "start", ready: []string{sledtest.Web1, "instance stop web1"}, line: "instance start web1"},
