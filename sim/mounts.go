@@ -92,7 +92,10 @@ func (t *mountTable) limitsOf(tx *world.Tx, dir string) limits {
 		t.limits, t.version = map[string]limits{}, tx.State.Version
 	}
 	l, known := t.limits[dir]
-	if d := zfs.MountedAt(tx, dir); d != nil && !known {
+	if known {
+		return l
+	}
+	if d := zfs.MountedAt(tx, dir); d != nil {
 		l = limits{readOnly: zfs.MountedReadOnly(tx, d), scarce: zfs.Scarce(tx, dir)}
 	}
 	t.limits[dir] = l

@@ -73,9 +73,6 @@ func newInit(env *cli.Env) *cobra.Command {
 				return &cli.UsageError{Text: "--host " + env.HostName() + " is not a simulated sled", Advice: "give --host sim:DIR"}
 			}
 			o.Mode = world.Mode(mode)
-			if size < 0 {
-				return &cli.UsageError{Text: fmt.Sprintf("--size %d: want a number from 0", size)}
-			}
 			for flag, n := range map[string]*int{"m2": &o.M2, "u2": &o.U2, "links": &o.Links} {
 				switch {
 				case *n < 0:
@@ -86,6 +83,9 @@ func newInit(env *cli.Env) *cobra.Command {
 			}
 			if err := o.Check(); err != nil {
 				return &cli.UsageError{Text: err.Error()}
+			}
+			if err := checkSize(size, o); err != nil {
+				return err
 			}
 			return runInit(ctx, env, dir, o, size)
 		}),

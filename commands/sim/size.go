@@ -12,6 +12,29 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
+// checkSize refuses a sled on which no VM could run, before anything of it is made. In
+// the options, less than 0 is none.
+func checkSize(size int, o sim.Options) error {
+	var lacks string
+	switch {
+	case size < 0:
+		return &cli.UsageError{Text: fmt.Sprintf("--size %d: want a number from 0", size)}
+	case size == 0:
+		return nil
+	case o.Blank:
+		lacks = "pools; leave out --blank"
+	case o.M2 < 0:
+		lacks = "an M.2 for the ledger; give --m2 1 or 2"
+	case o.Links < 0:
+		lacks = "a link for the guests' NICs; give --links 1 or more"
+	case o.Mode == world.SmartOS:
+		lacks = "a brand that sledctl knows; give --mode omnios or helios"
+	default:
+		return nil
+	}
+	return &cli.UsageError{Text: fmt.Sprintf("--size %d: the VMs need %s", size, lacks)}
+}
+
 // populate prepares a fresh sled and runs so many VMs on it, as bootstrap and instance
 // ensure do. The commands of the sled take no time meanwhile.
 func populate(ctx context.Context, e *cli.Env, size int, o sim.Options) error {

@@ -132,7 +132,7 @@ func (s *State) headOnly() *State {
 
 // parts gives a state what another one has entries for.
 func (s *State) parts(of *State) {
-	s.Version, s.asleep, s.census = of.Version, of.asleep, of.census
+	s.Version, s.undecoded, s.datasets = of.Version, of.undecoded, of.datasets
 	s.Zones, s.Links, s.Disks, s.Pools, s.Processes, s.Due, s.Faults = of.Zones, of.Links, of.Disks, of.Pools, of.Processes, of.Due, of.Faults
 	s.Datasets, s.Stacks, s.Services, s.NAPI, s.Nexus = of.Datasets, of.Stacks, of.Services, of.NAPI, of.Nexus
 }

@@ -221,7 +221,7 @@ func (t *table[T]) take(s *State, read map[string][]byte, shapes shapes) error {
 	all := t.of(s)
 	for name, data := range read {
 		if t.kind == "dataset" {
-			s.census.touch(name)
+			s.datasets.touch(name)
 		}
 		if data == nil {
 			delete(all, name)

@@ -49,6 +49,9 @@ func (w *writer) was(key string) ([]byte, error) {
 
 // drop writes down that an entry is gone.
 func (w *writer) drop(key string) {
+	if w.err != nil {
+		return
+	}
 	if was, err := w.was(key); err != nil || was == nil {
 		w.err = err
 		return

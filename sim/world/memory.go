@@ -17,7 +17,7 @@ func InMemory(s *State, empty func() host.Files) *World {
 	if err := locks.Mkdir("/locks", 0o755); err != nil {
 		panic(err) // Nothing is there that could be in the way.
 	}
-	s.census = &census{}
+	s.datasets = &datasetIndex{}
 	return &World{
 		store: &memory{state: s, changed: make(chan struct{})},
 		files: empty(), locks: locks, decoded: &scf.Cache{},
@@ -82,7 +82,7 @@ type copied interface{ CloneFiles() host.Files }
 
 func (s *State) clone() *State {
 	c := deep(reflect.ValueOf(s)).Interface().(*State)
-	c.census = &census{}
+	c.datasets = &datasetIndex{}
 	return c
 }
 

@@ -55,8 +55,8 @@ type State struct {
 	NAPI  *NAPI  `json:"napi,omitempty"`  // of the data centre; nil: there is none
 	Nexus *Nexus `json:"nexus,omitempty"` // the control plane; nil: there is none
 
-	asleep *asleep // nil: all was looked at
-	census *census
+	undecoded *undecoded // nil: all was looked at
+	datasets  *datasetIndex
 }
 
 // Mode is a distribution: which brands, columns and habits the sled has.

@@ -190,9 +190,9 @@ func Stands(f *os.File) (bool, error) {
 
 func emptyState() *State {
 	return &State{
-		asleep:   &asleep{text: map[*Repository][]byte{}, shapes: shapes{}},
-		census:   &census{},
-		Counters: map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
+		undecoded: &undecoded{text: map[*Repository][]byte{}, shapes: shapes{}},
+		datasets:  &datasetIndex{},
+		Counters:  map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
 	}
 }
 

@@ -55,7 +55,7 @@ func (tx *Tx) TouchProcess(p *Process) {
 // TouchDataset notes that what State.Datasets has under a name is about to be made,
 // changed or removed.
 func (tx *Tx) TouchDataset(name string) {
-	tx.State.census.touch(name)
+	tx.State.datasets.touch(name)
 	if tx.notes() {
 		tx.touched.datasets[name] = true
 	}
@@ -120,7 +120,7 @@ type pictured struct {
 }
 
 func picture(s *State) pictured {
-	s.Wake()
+	s.DecodeAll()
 	return pictured{
 		zones: listed(s.Zones), links: listed(s.Links), processes: listed(s.Processes),
 		datasets: named(s.Datasets), stacks: named(s.Stacks), services: named(s.Services),

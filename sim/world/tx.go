@@ -31,8 +31,8 @@ type Tx struct {
 // NewTx is a transaction that may write, for those who hold the state
 // themselves: tests, and what makes a new sled.
 func NewTx(s *State, now time.Time, files host.Files) *Tx {
-	if s.census == nil {
-		s.census = &census{}
+	if s.datasets == nil {
+		s.datasets = &datasetIndex{}
 	}
 	return &Tx{State: s, Now: now, Files: files, Write: true}
 }

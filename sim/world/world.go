@@ -86,7 +86,7 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 	return w.store.update(ctx, func(s *State, touched *Touched) error {
 		tx := NewTx(s, Now(), w.files)
 		tx.touched = touched
-		s.census.settle(s)
+		s.datasets.settle(s)
 		tx.Decoded, tx.Held = w.decoded, w.linkHeld
 		before := slices.Clone(s.Processes)
 		if err := tx.Settle(w.handlers); err != nil {

@@ -245,7 +245,7 @@ func TestTheStateSurvivesItsFile(t *testing.T) {
 	}
 	read := func(w *world.World) (s *world.State) {
 		t.Helper()
-		if err := w.View(t.Context(), func(tx *world.Tx) error { s = tx.State; s.Wake(); return nil }); err != nil {
+		if err := w.View(t.Context(), func(tx *world.Tx) error { s = tx.State; s.DecodeAll(); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return s

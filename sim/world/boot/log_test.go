@@ -28,7 +28,7 @@ func shown(t *testing.T, w *world.World) *world.State {
 	var version uint64
 	err := w.View(t.Context(), func(tx *world.Tx) (err error) {
 		version = tx.State.Version
-		tx.State.Wake()
+		tx.State.DecodeAll()
 		data, err = json.Marshal(tx.State)
 		return err
 	})

@@ -7,33 +7,33 @@ import (
 	"sync"
 )
 
-// census is the datasets in the order of their names, and by where they are mounted. A sled
+// datasetIndex is the datasets in the order of their names, and by where they are mounted. A sled
 // has more of them than of all else, and most commands ask for a few. It is brought up
 // to date by the names that were touched.
-type census struct {
+type datasetIndex struct {
 	mu     sync.Mutex // those who view the sled share it
 	stale  map[string]bool
-	known  map[string]standing
+	known  map[string]indexed
 	sorted []*Dataset          // in the order of CompareNames
 	dirs   []string            // on which something is mounted, sorted
 	at     map[string]*Dataset // by these
 }
 
-// standing is what the census has of a dataset.
-type standing struct {
+// indexed is what the index has of a dataset.
+type indexed struct {
 	d       *Dataset
 	created uint64
 	mounted string
 }
 
-func (c *census) touch(name string) {
+func (c *datasetIndex) touch(name string) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil {
-		return // all are yet to be counted
+		return // nothing is indexed yet
 	}
 	if c.stale == nil {
 		c.stale = map[string]bool{}
@@ -42,16 +42,16 @@ func (c *census) touch(name string) {
 }
 
 // settle forgets what was touched, once it is seen: a transaction begins.
-func (c *census) settle(s *State) {
+func (c *datasetIndex) settle(s *State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refresh(s)
 	clear(c.stale)
 }
 
-// refresh brings the census up to date. What is touched stays so: it is noted before it is
+// refresh brings the index up to date. What is touched stays so: it is noted before it is
 // done.
-func (c *census) refresh(s *State) {
+func (c *datasetIndex) refresh(s *State) {
 	var moved []string
 	for name := range c.stale {
 		now, was := s.Datasets[name], c.known[name]
@@ -68,16 +68,16 @@ func (c *census) refresh(s *State) {
 		}
 	}
 	if len(c.known) != len(s.Datasets) || c.known == nil {
-		c.count(s)
+		c.build(s)
 	}
 }
 
-// count begins at nothing.
-func (c *census) count(s *State) {
-	c.known, c.at = make(map[string]standing, len(s.Datasets)), map[string]*Dataset{}
+// build makes the index from nothing.
+func (c *datasetIndex) build(s *State) {
+	c.known, c.at = make(map[string]indexed, len(s.Datasets)), map[string]*Dataset{}
 	c.sorted, c.dirs = make([]*Dataset, 0, len(s.Datasets)), nil
 	for name, d := range s.Datasets {
-		c.known[name] = standing{d, d.Created, d.Mounted}
+		c.known[name] = indexed{d, d.Created, d.Mounted}
 		c.sorted = append(c.sorted, d)
 		if d.Mounted != "" {
 			c.at[d.Mounted] = d
@@ -90,7 +90,7 @@ func (c *census) count(s *State) {
 }
 
 // remove takes a dataset out.
-func (c *census) remove(name string) {
+func (c *datasetIndex) remove(name string) {
 	was, known := c.known[name]
 	if !known {
 		return
@@ -105,13 +105,13 @@ func (c *census) remove(name string) {
 }
 
 // enter puts a dataset where it belongs; nil: it is gone.
-func (c *census) enter(name string, now *Dataset) {
+func (c *datasetIndex) enter(name string, now *Dataset) {
 	if now == nil {
 		return
 	}
-	c.known[name] = standing{now, now.Created, now.Mounted}
+	c.known[name] = indexed{now, now.Created, now.Mounted}
 	i, _ := slices.BinarySearchFunc(c.sorted, now, CompareNames)
-	c.sorted = slices.Insert(c.sorted, i, now)
+	c.sorted = slices.Insert(slices.Clip(c.sorted), i, now) // a copy: somebody may be going through what there was
 	if now.Mounted == "" {
 		return
 	}
@@ -138,8 +138,8 @@ func CompareNames(a, b *Dataset) int {
 	return strings.Compare(aSnap, bSnap)
 }
 
-func (tx *Tx) census() *census {
-	c := tx.State.census
+func (tx *Tx) datasets() *datasetIndex {
+	c := tx.State.datasets
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refresh(tx.State)
@@ -151,7 +151,7 @@ func (tx *Tx) census() *census {
 
 // Datasets are all datasets in the order of CompareNames, those that are parked too. The
 // slice is not to be changed.
-func (tx *Tx) Datasets() []*Dataset { return tx.census().sorted }
+func (tx *Tx) Datasets() []*Dataset { return tx.datasets().sorted }
 
 // DatasetsOf are a dataset with its snapshots, and those below it with theirs, in the order
 // of CompareNames.
@@ -167,11 +167,11 @@ func (tx *Tx) DatasetsOf(name string) (own, below []*Dataset) {
 }
 
 // MountedAt is the dataset that is mounted on exactly this directory, or nil.
-func (tx *Tx) MountedAt(dir string) *Dataset { return tx.census().at[dir] }
+func (tx *Tx) MountedAt(dir string) *Dataset { return tx.datasets().at[dir] }
 
 // MountsBelow are the datasets mounted strictly below a directory, by directory.
 func (tx *Tx) MountsBelow(dir string) []*Dataset {
-	c := tx.census()
+	c := tx.datasets()
 	from, to := dir+"/", dir+"0"
 	if dir == "/" {
 		from, to = "/\x00", "0"

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// The census is what a look at every dataset gives, after each change, whether it is
+// The index is what a look at every dataset gives, after each change, whether it is
 // asked before the change, after it, or when the transaction is over.
-func TestTheCensusIsThatOfAllDatasets(t *testing.T) {
+func TestTheIndexIsThatOfAllDatasets(t *testing.T) {
 	draw := rand.New(rand.NewPCG(5, 6))
 	s := &State{Datasets: map[string]*Dataset{}}
 	names := []string{"p", "p/a", "p/a/b", "p/a-b", "p/a0", "p/a@s", "p/a@t", "p/a/b@s", "q", "q/c", "12:p/a", "p/ab"}
@@ -21,7 +21,7 @@ func TestTheCensusIsThatOfAllDatasets(t *testing.T) {
 	for range 3000 {
 		tx := NewTx(s, time.Time{}, nil)
 		if draw.IntN(3) == 0 {
-			s.census.settle(s)
+			s.datasets.settle(s)
 		}
 		for range draw.IntN(4) {
 			name := names[draw.IntN(len(names))]
@@ -49,6 +49,26 @@ func TestTheCensusIsThatOfAllDatasets(t *testing.T) {
 			}
 		}
 		same(t, tx)
+	}
+}
+
+// Who goes through the datasets and makes some meanwhile, sees those that there were.
+func TestWhatIsListedStaysAsItIs(t *testing.T) {
+	s := &State{Datasets: map[string]*Dataset{}}
+	tx := NewTx(s, time.Time{}, nil)
+	add := func(name string) {
+		tx.TouchDataset(name)
+		s.Datasets[name] = &Dataset{Name: name}
+	}
+	for i := range 9 {
+		add(fmt.Sprintf("p/m%d", i))
+		listed := tx.Datasets()
+		was := slices.Clone(listed)
+		add(fmt.Sprintf("p/a%d", i))
+		tx.Datasets()
+		if !slices.Equal(listed, was) {
+			t.Fatalf("after %d, what was listed has changed", i)
+		}
 	}
 }
 
