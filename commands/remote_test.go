@@ -19,6 +19,7 @@ import (
 // What an agent is asked for by sledctl elsewhere prints the same, and ends with
 // the same exit code, as on the sled itself.
 func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
+	t.Parallel() // it waits for the clock
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	a := s.StartAgent(t, s.Host())
@@ -273,6 +274,7 @@ func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
 // the restart once, and then what has changed or gone: it misses nothing, and reports
 // nothing twice.
 func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
+	t.Parallel() // it waits for the clock
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	for _, name := range []string{"web1", "web2", "web4"} {
