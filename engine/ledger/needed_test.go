@@ -78,7 +78,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 			try(t, err)
 			states := test.states
 			if testing.Short() {
-				states = 1 + states/30
+				states = 1 + states/90
 			}
 			x, err := explore(from, test.bounds, states)
 			if err != nil {

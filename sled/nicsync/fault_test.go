@@ -125,7 +125,7 @@ func TestAnotherNAPIBetweenTwoRequests(t *testing.T) {
 						continue
 					}
 					turns++
-					if testing.Short() && turns%7 != 0 {
+					if testing.Short() && turns%21 != 0 {
 						continue
 					}
 					synctest.Test(t, func(t *testing.T) {

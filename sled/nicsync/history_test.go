@@ -215,7 +215,7 @@ func TestHistories(t *testing.T) {
 	case os.Getenv("SLEDCTL_SOAK") != "":
 		histories = 20_000
 	case testing.Short():
-		histories = 40
+		histories = 15
 	}
 	for seed := range histories {
 		synctest.Test(t, func(t *testing.T) {

@@ -47,7 +47,7 @@ func TestALookAmongManyRecords(t *testing.T) {
 	case os.Getenv("SLEDCTL_SOAK") != "":
 		many = 1_000_000
 	case testing.Short():
-		many = 50_000
+		many = 20_000
 	}
 	look := func(era string, others int) (allocated uint64, elapsed time.Duration) {
 		r := crowd(t, era, 1000, others)

@@ -135,7 +135,7 @@ func TestPeersThatMisbehave(t *testing.T) {
 					if from > 0 && (v.requests == 1 || w.Whole) {
 						continue
 					}
-					if all++; testing.Short() && all%8 != 1 {
+					if all++; testing.Short() && all%16 != 1 {
 						continue
 					}
 					n++
