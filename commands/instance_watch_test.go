@@ -227,7 +227,7 @@ func TestACrowdIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 40
 		if testing.Short() {
-			n = 16
+			n = 8
 		}
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")

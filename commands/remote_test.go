@@ -274,6 +274,9 @@ func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
 // the restart once, and then what has changed or gone: it misses nothing, and reports
 // nothing twice.
 func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("takes seconds")
+	}
 	t.Parallel() // it waits for the clock
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
