@@ -51,6 +51,8 @@ func TestRandomHistories(t *testing.T) {
 		if deadline, ok := t.Deadline(); ok && deadline.Add(-time.Minute).Before(until) {
 			until = deadline.Add(-time.Minute)
 		}
+	case sledtest.Quick():
+		want = 40
 	case testing.Short():
 		want = 60
 	}

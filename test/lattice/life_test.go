@@ -23,7 +23,10 @@ import (
 func TestLattice(t *testing.T) {
 	table := lattice.Sleds()
 	rows := table.Cover(sledtest.Strength())
-	if testing.Short() {
+	switch {
+	case sledtest.Quick():
+		rows = rows[:len(rows)/12]
+	case testing.Short():
 		rows = rows[:len(rows)/8]
 	}
 	var mu sync.Mutex

@@ -201,8 +201,8 @@ func TestKillMatrix(t *testing.T) {
 	t.Run("rows", func(t *testing.T) {
 		for i, r := range dealt() {
 			t.Run(r.name, func(t *testing.T) {
-				if sledtest.Quick() && i%8 != 0 {
-					t.Skip("one verb in eight, where a developer waits")
+				if sledtest.Quick() && i%16 != 0 {
+					t.Skip("one verb in sixteen, where a developer waits")
 				}
 				t.Parallel()
 				r.matrix(t, count)

@@ -97,7 +97,7 @@ func (t *table[R]) printParsable(row R) {
 	for i, c := range t.columns {
 		values[i] = c.Value(row)
 		if len(t.columns) > 1 && strings.ContainsAny(values[i], `\:`) {
-			values[i] = strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(values[i])
+			values[i] = strings.ReplaceAll(strings.ReplaceAll(values[i], `\`, `\\`), ":", `\:`)
 		}
 	}
 	t.out.WriteString(strings.Join(values, ":") + "\n")
