@@ -43,10 +43,13 @@ func Under(name, dir string) bool {
 
 // Put writes a whole file and makes the directories above it.
 func Put(files host.Files, name string, data []byte, mode fs.FileMode) error {
-	if err := host.MkdirAll(files, path.Dir(name), 0o755); err != nil {
-		return err
-	}
 	f, err := files.Open(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := host.MkdirAll(files, path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		f, err = files.Open(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	}
 	if err != nil {
 		return err
 	}
