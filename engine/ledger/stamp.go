@@ -90,11 +90,11 @@ func (l *Ledger) putStamp(next stamp, before *stamp, alone bool) error {
 	if err != nil {
 		return err
 	}
-	temporary := host.Temporary(l.stampFile())
+	temporary, how := host.Temporary(l.stampFile()), os.O_EXCL
 	if alone { // a reader that was killed may have left it
-		_ = l.files.Remove(temporary)
+		how = os.O_TRUNC
 	}
-	out, err := l.files.Open(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	out, err := l.files.Open(temporary, os.O_WRONLY|os.O_CREATE|how, fileMode)
 	if err != nil {
 		return err
 	}

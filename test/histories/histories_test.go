@@ -27,6 +27,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/test/lattice"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 var (
