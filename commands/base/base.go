@@ -22,17 +22,24 @@ func New(env *cli.Env) *cobra.Command {
 	return cmd
 }
 
-func baseList() terminal.List[base.Status] {
-	type column = terminal.Column[base.Status]
-	return terminal.List[base.Status]{Kind: "Base", Name: func(b base.Status) string { return b.Zone }, Columns: []column{
-		{Name: "zone", Value: func(b base.Status) string { return b.Zone }},
-		{Name: "pool", Value: func(b base.Status) string { return b.Pool }},
-		{Name: "generation", Value: func(b base.Status) string { return strconv.Itoa(b.Generation) }, Right: true},
-		{Name: "valid", Value: func(b base.Status) string { return strconv.FormatBool(b.Valid) }},
-		{Name: "clones", Value: func(b base.Status) string { return strconv.Itoa(b.Clones) }, Right: true},
-		{Name: "reason", Value: func(b base.Status) string { return b.Reason }},
-		{Name: "dataset", Value: func(b base.Status) string { return b.Dataset }, Extra: true},
-		{Name: "uuid", Value: func(b base.Status) string { return b.UUID }, Extra: true},
+// shownBase is a base zone as it is printed.
+type shownBase struct {
+	base.Status
+	Spares int `json:"spares"` // of the clones, those that no VM has taken yet
+}
+
+func baseList() terminal.List[shownBase] {
+	type column = terminal.Column[shownBase]
+	return terminal.List[shownBase]{Kind: "Base", Name: func(b shownBase) string { return b.Zone }, Columns: []column{
+		{Name: "zone", Value: func(b shownBase) string { return b.Zone }},
+		{Name: "pool", Value: func(b shownBase) string { return b.Pool }},
+		{Name: "generation", Value: func(b shownBase) string { return strconv.Itoa(b.Generation) }, Right: true},
+		{Name: "valid", Value: func(b shownBase) string { return strconv.FormatBool(b.Valid) }},
+		{Name: "clones", Value: func(b shownBase) string { return strconv.Itoa(b.Clones) }, Right: true},
+		{Name: "spares", Value: func(b shownBase) string { return strconv.Itoa(b.Spares) }, Right: true},
+		{Name: "reason", Value: func(b shownBase) string { return b.Reason }},
+		{Name: "dataset", Value: func(b shownBase) string { return b.Dataset }, Extra: true},
+		{Name: "uuid", Value: func(b shownBase) string { return b.UUID }, Extra: true},
 	}}
 }
 
@@ -63,7 +70,21 @@ func runList(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return baseList().Print(e.Streams.Out, e.Output, all)
+	spares, err := record.Spares(view)
+	if err != nil {
+		return err
+	}
+	var shown []shownBase
+	for _, b := range all {
+		one := shownBase{Status: b}
+		for _, spare := range spares {
+			if spare.Base == b.Zone {
+				one.Spares++
+			}
+		}
+		shown = append(shown, one)
+	}
+	return baseList().Print(e.Streams.Out, e.Output, shown)
 }
 
 func newEnsure(env *cli.Env) *cobra.Command {

@@ -99,7 +99,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 func zoneSettings(c config.Config) instance.Settings {
 	return instance.Settings{
 		Names: Prefixes(c), MTU: c.Network.MTU, Underlay: c.Network.Underlay, Gateway: c.Network.Gateway,
-		Propolis: propolisSettings(c), Base: recordedBase,
+		Propolis: propolisSettings(c), Base: recordedBase, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
 	}
 }
 
@@ -172,8 +172,9 @@ func (e *Env) BootstrapSettings() (bootstrap.Settings, error) {
 	return bootstrap.Settings{
 		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: NetworkSettings(c), Reap: ReapSettings(c), Base: BaseSettings(c),
 		CreateLedger: e.createLedger, RelocateLedger: e.relocateLedger, RefreshWitness: e.RefreshWitness, Pools: e.ZonePools,
-		Reread: func() (bootstrap.Settings, error) { e.rereadConfig(); return e.BootstrapSettings() },
-		Begin:  func(part string) { e.Progress.Say("%s", part) },
+		Reread:     func() (bootstrap.Settings, error) { e.rereadConfig(); return e.BootstrapSettings() },
+		FillSpares: zoneSettings(c).FillSpares, Spares: c.Instance.Spares,
+		Begin: func(part string) { e.Progress.Say("%s", part) },
 	}, nil
 }
 
@@ -193,7 +194,7 @@ func (e *Env) ZonePools(ctx context.Context, h host.Host) ([]string, error) {
 func ReapSettings(c config.Config) reap.Settings {
 	return reap.Settings{
 		Names: Prefixes(c), Links: NetworkSettings(c).Under(), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c),
-		BootsAgain: zoneSettings(c).BootsAgain,
+		BootsAgain: zoneSettings(c).BootsAgain, JudgeSpares: zoneSettings(c).JudgeSpares,
 	}
 }
 

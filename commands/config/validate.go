@@ -180,9 +180,13 @@ func (n Names) where(v *validator) string {
 	return strings.Join(all, ", ")
 }
 
+// MaxSpares bounds the zones that are cloned ahead on a pool.
+const MaxSpares = 64
+
 func (i Instance) validate(v *validator) {
 	v.want(i.CPUs >= 1 && i.CPUs <= spec.MaxCPUs, "instance.cpus", "%d is not between 1 and %d", i.CPUs, spec.MaxCPUs)
 	v.want(i.Memory > 0 && i.Memory%(1<<20) == 0, "instance.memory", "%d bytes is not a whole number of MiB", i.Memory)
+	v.want(i.Spares >= 0 && i.Spares <= MaxSpares, "instance.spares", "%d is not between 0 and %d", i.Spares, MaxSpares)
 	v.want(i.Reservoir%(1<<20) == 0, "instance.reservoir", "%d bytes is not a whole number of MiB", i.Reservoir)
 }
 

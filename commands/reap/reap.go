@@ -38,6 +38,7 @@ of them and reports every error. It does not touch foreign objects, stops no run
   in use        an instance has it
   in progress   a running process works on it
   held          reserved until the time shown
+  spare         cloned ahead for a new VM (instance.spares)
   adoptable     marked as an instance's, and not in the ledger
   orphan        created by sledctl, needed by no instance: removed
   stale zone    left by a previous boot, not running: removed

@@ -19,6 +19,7 @@ const (
 	KeyEpoch     = "agent/epoch" // counts the starts of agents
 	KeyDisk      = "disk/"       // disk/IDENTITY: a physical disk and its pool
 	KeyBase      = "base/"       // base/POOL/GENERATION: a base zone
+	KeySpare     = "spare/"      // spare/PROPOLIS-ID: a zone that is cloned ahead
 	KeyNetwork   = "network"     // what was decided of the control network
 	KeyHold      = "hold/"       // hold/KIND/NAME: an object that belongs to no instance yet
 	KeyHeldVNIC  = KeyHold + "vnic/"
@@ -33,7 +34,7 @@ type Key struct{ Prefix, Owner string }
 func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
-		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeyEpoch, "agent"},
+		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
 		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"},
 	}
 }

@@ -18,6 +18,10 @@ const (
 
 	AttrInstance = "sledctl-instance" // the instance's id, on its zone
 	AttrBase     = "sledctl-base"     // on a base zone
+	AttrSpare    = "sledctl-spare"    // the base's name, on a zone that is cloned ahead
+
+	// MarkSpare is PropertyInstance of a zone that is cloned ahead, for no instance yet.
+	MarkSpare = "spare"
 )
 
 // Evidence is why an object counts as sledctl's, weakest first.

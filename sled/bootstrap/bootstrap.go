@@ -1,5 +1,5 @@
 // Package bootstrap prepares the sled. It is an order, and nothing else:
-// storage, and on it the ledger; memory; network; reap; base zones.
+// storage, and on it the ledger; memory; network; reap; base zones; spares.
 package bootstrap
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sledctl/sledctl/engine/inventory"
@@ -15,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/memory"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/reap"
@@ -42,13 +44,16 @@ type Settings struct {
 	RefreshWitness func(context.Context) error
 	// Pools lists the pools that zones may be put on, once storage is ready.
 	Pools func(context.Context, host.Host) ([]string, error)
+	// FillSpares makes a pool have as many spares as are wanted; may be nil.
+	FillSpares func(ctx context.Context, env operation.Env, pool string, dryRun bool) (operation.Report, error)
+	Spares     int // wanted on each pool
 	// Begin is called with each part before it starts; may be nil.
 	Begin func(part string)
 }
 
 // Part is the result of one part.
 type Part struct {
-	Name     string // storage, ledger, memory, network, reap, base <pool>
+	Name     string // storage, ledger, memory, network, reap, base <pool>, spares <pool>
 	Report   operation.Report
 	Findings reap.Findings // of reap
 	Base     base.Record   // of base
@@ -331,7 +336,54 @@ func (r *run) bases(ctx context.Context) bool {
 	for _, p := range parts {
 		_ = r.end(p)
 	}
+	return r.spares(ctx, parts)
+}
+
+// spares fills up the spares of the pools that have a base, side by side. A sled on which
+// none are wanted, and none are recorded, is not looked at for them.
+func (r *run) spares(ctx context.Context, bases []Part) bool {
+	recorded, err := r.sparePools(ctx)
+	if err != nil {
+		r.failed = append(r.failed, err)
+		return false
+	}
+	var parts []*Part
+	var wg sync.WaitGroup
+	for _, b := range bases {
+		pool := strings.TrimPrefix(b.Name, "base ")
+		if r.FillSpares == nil || b.Err != nil || r.Spares == 0 && !recorded[pool] {
+			continue
+		}
+		if len(parts) == 0 {
+			r.begin("spares")
+		}
+		p := &Part{Name: "spares " + pool}
+		parts = append(parts, p)
+		wg.Go(func() { p.Report, p.Err = r.FillSpares(ctx, r.env, pool, r.dryRun) })
+	}
+	wg.Wait()
+	for _, p := range parts {
+		_ = r.end(*p)
+	}
 	return true
+}
+
+// sparePools are the pools of which spares are recorded.
+func (r *run) sparePools(ctx context.Context) (map[string]bool, error) {
+	l, err := r.env.Ledger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view, err := l.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := record.Spares(view)
+	pools := map[string]bool{}
+	for _, spare := range all {
+		pools[spare.Pool] = true
+	}
+	return pools, err
 }
 
 // ledger makes the ledger if there is none, finishes a creation that was

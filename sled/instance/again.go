@@ -71,8 +71,8 @@ func bootAgain(
 
 // keepClean keeps how a zone is before its first boot, so that it can be taken back to
 // that. Where it fails the zone is cloned again after the next boot of the sled.
-func keepClean(incarnation record.Incarnation, before []string) plan.Action {
-	step := zfs.SnapshotTree{Dataset: incarnation.Dataset, Snapshot: layout.CleanSnapshot, Found: new([]zfs.Dataset)}
+func keepClean(incarnation record.Incarnation, called string, before []string) plan.Action {
+	step := zfs.SnapshotTree{Dataset: incarnation.Dataset, Snapshot: called, Found: new([]zfs.Dataset)}
 	return plan.Action{
 		ID: step.Verb() + " " + incarnation.Dataset, Object: "dataset " + incarnation.Dataset, Why: "as it was cloned, for the sled's next boot",
 		Change: plan.Modify, After: before, BestEffort: true, Step: step,

@@ -242,8 +242,8 @@ func planBringUp(
 		clearing, p, err = bootAgain(s, choose, &d, old, &next, seen, at)
 	default:
 		if clearing, err = beginIncarnation(s, choose, &d, old, &next, seen, at, c); err == nil {
-			p.wide = layout.LinkHasMTU(b, *next.Incarnation, seen.Inv)
 			d.Plan.Why = rebuilds(old, why)
+			p, err = takeSpare(b, choose, old, &next, seen, c)
 		}
 	}
 	if err != nil {
@@ -254,6 +254,9 @@ func planBringUp(
 		return operation.Decision{}, old, err
 	}
 	d.Plan.Drawn = drawnFor(old, next, c.Wanted)
+	if p.spare != nil {
+		delete(d.Plan.Drawn, p.spare.PropolisID)
+	}
 	stages, err := bringUpActions(b, next, p, arrive)
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -266,7 +269,11 @@ func planBringUp(
 	d.Plan.Actions = behind(clearing, actions)
 	d.Intent.Removes = removes(next.Leaving, seen)
 	d.Intent.Makes, d.Intent.Base = next.Objects(), next.Incarnation.Base
-	return facts(choose.view, d, old, next, v, at, c)
+	d, result, err := facts(choose.view, d, old, next, v, at, c)
+	if err == nil {
+		err = takes(&d, p.spare)
+	}
+	return d, result, err
 }
 
 // checkRebuild refuses a single step on what is broken, and a second run next to

@@ -65,6 +65,9 @@ type Settings struct {
 	// Bundles says where what a failed instance's zone can tell goes.
 	Bundles bundle.Settings
 
+	// Spares is how many zones are cloned ahead on each pool.
+	Spares int
+
 	// Base is the base zone of a pool, as recorded; false when it has none.
 	Base func(view ledger.View, pool string) (Base, bool)
 	// MakeBase creates the base zone of a pool; nil: one that is missing is an error.

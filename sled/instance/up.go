@@ -53,7 +53,9 @@ type progress struct {
 	profiled   bool
 	booted     bool
 	// back are the snapshots to which the zone is taken back before it boots.
-	back      []zfs.Dataset
+	back []zfs.Dataset
+	// spare is the one whose zone is taken; nil: none is.
+	spare     *record.Spare
 	settled   bool // the milestone
 	linkLocal bool
 	address   bool
@@ -156,12 +158,21 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 		Step: zone.Configure{Name: incarnation.Zone, Config: layout.ZoneConfig(b, r)},
 	})
 	installed := w.add(StageZone, p.installed, installZone(b, incarnation, after(dataset, configured)))
+	back := upBack(w, p, dataset)
+	if p.spare != nil {
+		configured = upSpare(b, w, r, *p.spare)
+		installed = ""
+	}
 	profiled := w.add(StageZone, p.profiled, plan.Action{
-		ID: "smf.write-profile " + incarnation.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(installed),
+		ID: "smf.write-profile " + incarnation.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: append(after(installed), back...),
 		Step: smf.WriteProfile{Root: path.Join(incarnation.Zonepath, "root"), Profile: layout.ProfileOf(b, r)},
 	})
-	kept := w.add(StageZone, p.installed || !layout.KeepsClean(b, r), keepClean(incarnation, after(lastOf(profiled, installed))))
-	return append(upBack(w, p, dataset), lastOf(kept, profiled, installed, configured, dataset))
+	snapshots := layout.SnapshotOf(incarnation)
+	kept := w.add(StageZone, p.installed && p.spare == nil || !layout.KeepsClean(b, r), keepClean(incarnation, snapshots, after(lastOf(profiled, installed))))
+	if p.spare != nil {
+		back = append(back, configured)
+	}
+	return append(back, lastOf(kept, profiled, installed, configured, dataset))
 }
 
 // installZone gives a configured zone its root: a clone of the base, or the

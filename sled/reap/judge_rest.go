@@ -224,7 +224,7 @@ func inKernel(s zone.State) bool {
 // records lists what the ledger keeps and the sled does not have. That of an
 // instance stays, because the instance is wanted; those of bases and holds go.
 func (k known) records(f Findings) []Object {
-	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfHolds(f), k.recordsOfIntents(f))
+	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfIntents(f))
 	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return gone
 }
@@ -250,6 +250,20 @@ func (k known) recordsOfBases(f Findings) (gone []Object) {
 			gone = append(gone, Object{Kind: KindRecord, Name: recordOfBase(b), Identity: b.UUID, Verdict: StaleRec,
 				about:  map[string]string{"zone " + name: b.UUID},
 				Reason: "neither its zone " + name + " nor its dataset is there"})
+		}
+	}
+	return gone
+}
+
+func (k known) recordsOfSpares(f Findings) (gone []Object) {
+	for _, name := range slices.Sorted(maps.Keys(k.spares)) {
+		spare := k.spares[name]
+		_, zoned := f.inv.Zone(name)
+		_, exists := f.inv.Dataset(spare.Dataset)
+		if _, working := k.busy["zone "+name]; !zoned && !exists && !working && f.lost(spare.Dataset) == "" {
+			gone = append(gone, Object{Kind: KindRecord, Name: spare.Key(), Identity: spare.PropolisID, Verdict: StaleRec,
+				about:  map[string]string{"zone " + name: ""},
+				Reason: "of a spare; neither its zone " + name + " nor its dataset is there"})
 		}
 	}
 	return gone

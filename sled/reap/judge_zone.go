@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
@@ -68,6 +69,7 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner) Object {
 	r, recorded := k.zones[z.Name]
 	b, based := k.bases[z.Name]
+	spare, ahead := k.spares[z.Name]
 	work, working := k.busy[o.key()]
 	switch {
 	case working:
@@ -78,6 +80,8 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 		o.Verdict, o.Reason = strayBase(z)
 	case recorded:
 		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
+	case ahead || isSpare(z, f):
+		o.Verdict, o.Reason = spareVerdict(spare, ahead, z)
 	case adoption.Adoptable(owner, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
 	case record.Resting(owner, z) && !k.knows(owner.Instance):
@@ -87,6 +91,25 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
 	}
 	return o
+}
+
+// isSpare reports whether a zone says of itself that it is a spare.
+func isSpare(z zone.Zone, f Findings) bool {
+	config, _ := f.inv.Config(z.Name)
+	return attrs(config)[naming.AttrSpare] != ""
+}
+
+// spareVerdict judges a zone that is cloned ahead, and that no instance has.
+func spareVerdict(spare instance.JudgedSpare, recorded bool, z zone.Zone) (Verdict, string) {
+	switch {
+	case z.State == zone.Running:
+		return InUse, "a spare; it runs, which no spare should"
+	case !recorded:
+		return Orphan, "a spare that the ledger does not know"
+	case spare.Why != "":
+		return Orphan, "a spare of pool " + spare.Pool + "; " + spare.Why
+	}
+	return Spare, "of pool " + spare.Pool + ", for the next new VM"
 }
 
 func (k known) zoneOfInstance(r recordedIncarnation, z zone.Zone, f Findings) (Verdict, string) {

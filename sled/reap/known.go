@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/network"
@@ -34,9 +35,10 @@ type known struct {
 	dead      map[string]made        // what runs that died were making, by kind and name
 	died      []operation.OpenIntent // intents of runs that died
 	net       network.Record
-	lone      map[string]zone.Config   // of zones that no index names, as far as they can be read
-	again     func(record.Record) bool // whether the zone that it has from an earlier boot is booted again
-	under     map[string]bool          // links over which sledctl's VNICs lie, or have lain
+	lone      map[string]zone.Config          // of zones that no index names, as far as they can be read
+	spares    map[string]instance.JudgedSpare // by zone name
+	again     func(record.Record) bool        // whether the zone that it has from an earlier boot is booted again
+	under     map[string]bool                 // links over which sledctl's VNICs lie, or have lain
 }
 
 // recordedIncarnation is an incarnation with the record of its instance.
@@ -86,7 +88,7 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 	k := known{
 		names: names, boot: boot, now: now,
 		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
-		bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
+		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 		again: func(record.Record) bool { return false },
 	}

@@ -21,6 +21,7 @@ const (
 	InProgress Verdict = "in progress"
 	Held       Verdict = "held"
 	Adoptable  Verdict = "adoptable"
+	Spare      Verdict = "spare" // cloned ahead, for the next new VM
 	StaleZone  Verdict = "stale zone"
 	StaleRec   Verdict = "stale record"
 	Orphan     Verdict = "orphan"

@@ -35,6 +35,8 @@ type Settings struct {
 	// BootsAgain reports whether the next ensure of an instance boots the zone that it has
 	// from an earlier boot of the sled; nil: none is.
 	BootsAgain func(ledger.View, record.Record, *inventory.Inventory) bool
+	// JudgeSpares says of each recorded spare whether it is wanted; nil: it is.
+	JudgeSpares func(view ledger.View, inv *inventory.Inventory, boot string) ([]instance.JudgedSpare, error)
 }
 
 // seen is the sled, and the boot that it is in.
@@ -110,7 +112,29 @@ func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(sub
 	k.learnLinks(s.Links)
 	k.lone, k.secrets = got.lone, got.secrets
 	k.again = func(r record.Record) bool { return s.BootsAgain != nil && s.BootsAgain(view, r, got.inv) }
+	if err := k.learnSpares(s, view, got); err != nil {
+		return known{}, err
+	}
 	return k, k.learnSince(got.before, view)
+}
+
+// learnSpares has the recorded spares judged.
+func (k known) learnSpares(s Settings, view ledger.View, got seen) error {
+	judge := s.JudgeSpares
+	if judge == nil {
+		judge = func(view ledger.View, _ *inventory.Inventory, _ string) (all []instance.JudgedSpare, err error) {
+			spares, err := record.Spares(view)
+			for _, spare := range spares {
+				all = append(all, instance.JudgedSpare{Spare: spare})
+			}
+			return all, err
+		}
+	}
+	all, err := judge(view, got.inv, got.boot)
+	for _, spare := range all {
+		k.spares[spare.Zone] = spare
+	}
+	return err
 }
 
 // subject is what a reap locks: one at a time.
@@ -196,10 +220,13 @@ func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 	for _, o := range f.Objects {
 		b, based := k.bases[o.Name]
 		h, held := k.held[o.key()]
+		spare, ahead := k.spares[o.Name]
 		switch {
 		case !o.Removed:
 		case o.Kind == KindZone && based:
 			facts = append(facts, base.Forget(b))
+		case o.Kind == KindZone && ahead:
+			facts = append(facts, spare.Forget())
 		case o.Kind == KindVNIC && held:
 			facts = append(facts, network.Forget(h))
 		case o.Kind == KindRecord:
@@ -224,6 +251,11 @@ func (k known) stale(o Object) []ledger.Fact {
 	for _, b := range k.bases {
 		if recordOfBase(b) == o.Name {
 			return []ledger.Fact{base.Forget(b)}
+		}
+	}
+	for _, spare := range k.spares {
+		if spare.Key() == o.Name {
+			return []ledger.Fact{spare.Forget()}
 		}
 	}
 	for _, h := range k.held {

@@ -65,6 +65,16 @@ func (k *known) changedSince(one, other ledger.View) error {
 			}
 		}
 	}
+	spares, err := record.Spares(one)
+	if err != nil {
+		return err
+	}
+	for _, spare := range spares {
+		if !same(one, other, spare.Key()) {
+			k.workedOn(KindZone, spare.Zone)
+			k.workedOn(KindDataset, spare.Dataset)
+		}
+	}
 	bases, err := base.All(one)
 	for _, b := range bases {
 		if !same(one, other, base.Key(b)) {

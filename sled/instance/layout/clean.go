@@ -19,6 +19,18 @@ import (
 // were before it first booted.
 const CleanSnapshot = "sledctl-clean"
 
+// ReadySnapshot is what they are called where the zone was a spare: those by the name of
+// CleanSnapshot keep how it was as that.
+const ReadySnapshot = "sledctl-ready"
+
+// SnapshotOf is what the snapshots of before the first boot of an incarnation's zone are called.
+func SnapshotOf(incarnation record.Incarnation) string {
+	if incarnation.Spare {
+		return ReadySnapshot
+	}
+	return CleanSnapshot
+}
+
 // KeepsClean reports whether a record's zone is one that may be booted again after the
 // sled was: it was cloned, and nobody but the operator says when its VM runs. The
 // control plane takes a VM from an earlier boot for lost.
@@ -32,9 +44,13 @@ func KeepsClean(b Blueprint, r record.Record) bool {
 // that is to be proven of such a zone, but for the properties of its datasets: no
 // command makes a snapshot with the GUID of another one that has other contents.
 func Fingerprint(b Blueprint, r record.Record, c zone.Config, datasets []zfs.Dataset) string {
+	return digest(c.Sum, smf.RenderProfile(ProfileOf(b, r)), datasets)
+}
+
+func digest(config string, profile []byte, datasets []zfs.Dataset) string {
 	sorted := slices.SortedFunc(slices.Values(datasets), func(x, y zfs.Dataset) int { return strings.Compare(x.Name, y.Name) })
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%s\n", c.Sum, smf.RenderProfile(ProfileOf(b, r)))
+	fmt.Fprintf(sum, "%s\n%s\n", config, profile)
 	for _, d := range sorted {
 		fmt.Fprintf(sum, "%s %s %s %s\n", d.Name, d.Type, d.GUID, d.Origin)
 	}
@@ -52,9 +68,14 @@ func DatasetsOf(incarnation record.Incarnation, inv *inventory.Inventory) []zfs.
 
 // CleanSnapshots are those of an incarnation's zone that keep how it was before its first boot.
 func CleanSnapshots(incarnation record.Incarnation, inv *inventory.Inventory) []zfs.Dataset {
+	return Snapshots(incarnation, inv, SnapshotOf(incarnation))
+}
+
+// Snapshots are those of a name that an incarnation's zone has.
+func Snapshots(incarnation record.Incarnation, inv *inventory.Inventory, called string) []zfs.Dataset {
 	return slices.DeleteFunc(DatasetsOf(incarnation, inv), func(d zfs.Dataset) bool {
 		_, snapshot, _ := strings.Cut(d.Name, "@")
-		return snapshot != CleanSnapshot
+		return snapshot != called
 	})
 }
 

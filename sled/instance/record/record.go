@@ -97,6 +97,9 @@ type Incarnation struct {
 	// Clean is what its zone was before it first booted, as a digest
 	// (layout.Fingerprint); empty: that is not known.
 	Clean string `json:"clean,omitempty"`
+	// Spare is set if its zone was a spare: it has snapshots of then, without a profile,
+	// and others of before its first boot.
+	Spare bool `json:"spare,omitempty"`
 	// Rolling is set while a zone from before the boot of the sled is rolled back and
 	// booted: until that is done, nobody knows whether it was rolled back. Was is the
 	// Propolis id of its VM of then, whose end is not written down yet.
@@ -329,7 +332,7 @@ func AddressOwner(view ledger.View, ip netip.Addr) string {
 	return Owner(view, naming.KeyAddress+ip.String())
 }
 
-// ClonedSince names an instance whose record has changed between two views and that
+// ClonedSince names an instance or a spare whose record has changed between two views and that
 // is, or was to be, cloned from a base: what was seen of the sled between them may
 // lack its clone. Empty: there is none.
 func ClonedSince(before, now ledger.View, base string) (name string, err error) {
@@ -347,7 +350,13 @@ func ClonedSince(before, now ledger.View, base string) (name string, err error) 
 			return r.Name, nil
 		}
 	}
-	return "", nil
+	spares, err := Spares(now)
+	for _, s := range spares {
+		if was, _ := before.Get(s.Key()); s.Base == base && was == nil {
+			return "spare " + s.Zone, err
+		}
+	}
+	return "", err
 }
 
 // UserOfVNIC is the record of the instance whose incarnation a VNIC belongs to.

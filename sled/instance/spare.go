@@ -1,0 +1,309 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// A spare is a zone that is cloned ahead, under a Propolis id drawn ahead. It has all that
+// does not depend on the instance; the incarnation that takes it adds the rest.
+
+// JudgedSpare is a recorded spare, and why it is not wanted; empty: it is.
+type JudgedSpare struct {
+	record.Spare
+	Why string
+}
+
+// leastRoom is what must be free of a pool, in per cent, for zones to be cloned ahead on it.
+const leastRoom = 10
+
+// JudgeSpares judges all recorded spares, for one boot of the sled.
+func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, boot string) ([]JudgedSpare, error) {
+	recorded, err := record.Spares(view)
+	if err != nil || len(recorded) == 0 {
+		return nil, err
+	}
+	c := newChooser(s, view, inv, "", "")
+	pools, err := inv.Pools()
+	if err != nil {
+		return nil, err
+	}
+	all, kept := make([]JudgedSpare, len(recorded)), map[string]int{}
+	for i, spare := range recorded {
+		j := JudgedSpare{Spare: spare, Why: c.spareDoubt(spare, boot)}
+		switch {
+		case j.Why != "":
+		case slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == spare.Pool && crowded(p) }):
+			j.Why = fmt.Sprintf("less than %d %% of its pool is free", leastRoom)
+		case kept[spare.Pool] >= s.Spares:
+			j.Why = fmt.Sprintf("instance.spares is %d", s.Spares)
+		default:
+			kept[spare.Pool]++
+		}
+		all[i] = j
+	}
+	return all, nil
+}
+
+// crowded reports whether a pool has no room for what nobody uses yet.
+func crowded(p zfs.Pool) bool { return p.Size > 0 && room(p) < leastRoom }
+
+// spareDoubt is why no incarnation may take a spare; empty: one may. The root of a zone
+// that is installed is mounted in the boot in which it was cloned and in no later one
+// (omniosorg/pkg5, src/brand/ipkg/clone), and a profile can be written there only then.
+func (c chooser) spareDoubt(spare record.Spare, boot string) string {
+	base, ok := c.Base(c.view, spare.Pool)
+	switch {
+	case spare.Boot != boot:
+		return "it is from before a reboot of the sled"
+	case !ok || base.Planned || base.Zone != spare.Base || !c.valid(base):
+		return "its base is not the one that zones are cloned from now"
+	}
+	return layout.SpareDoubt(c.Blueprint(), spare, c.inv)
+}
+
+// spare is one that an incarnation on a pool may take; nil: there is none.
+func (c chooser) spare(pool, boot string) (*record.Spare, error) {
+	recorded, err := record.Spares(c.view)
+	for _, spare := range recorded {
+		if spare.Pool == pool && !c.leaving["zone "+spare.Zone] && c.spareDoubt(spare, boot) == "" {
+			return &spare, err
+		}
+	}
+	return nil, err
+}
+
+// takeSpare gives the incarnation the zone of a spare, and says how far that zone is. Where
+// the control plane gives the Propolis id there is none with that id.
+func takeSpare(b layout.Blueprint, choose chooser, old record.Record, next *record.Record, seen Observed, c EnsureRequest) (p progress, err error) {
+	incarnation := *next.Incarnation
+	p = progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, incarnation, seen.Inv)}
+	if old.VMM != nil || next.VMM != nil || c.Only != "" || incarnation.Base == "" {
+		return p, nil
+	}
+	spare, err := choose.spare(next.Spec.Pool, seen.Boot)
+	if err != nil || spare == nil {
+		return p, err
+	}
+	taken := spare.Incarnation()
+	taken.Boot, taken.Control, taken.Guests = incarnation.Boot, incarnation.Control, incarnation.Guests
+	next.Incarnation = &taken
+	p.dataset, p.mounted, p.private, p.configured, p.installed = true, true, true, true, true
+	p.spare, p.back = spare, layout.Snapshots(taken, seen.Inv, layout.CleanSnapshot)
+	return p, nil
+}
+
+// upSpare gives a spare's zone what an instance's has.
+func upSpare(b layout.Blueprint, w *way, r record.Record, spare record.Spare) string {
+	marked := w.add(StageZone, false, plan.Action{
+		ID: "zfs.set-mark " + spare.Dataset, Object: "dataset " + spare.Dataset, Why: "is instance " + r.Name + "'s now", Change: plan.Modify,
+		Step: zfs.Set{Dataset: spare.Dataset, Name: naming.PropertyInstance, Value: r.ID, Old: naming.MarkSpare, OldSource: zfs.Local},
+	})
+	step := zone.Reconfigure{Name: spare.Zone, Old: layout.SpareConfig(b, spare), New: layout.ZoneConfig(b, r)}
+	return w.add(StageZone, false, plan.Action{
+		ID: step.Verb() + " " + spare.Zone, Object: "zone " + spare.Zone, Why: "a spare; instance " + r.Name + " takes it", Change: plan.Modify,
+		After: after(marked), Step: step,
+	})
+}
+
+// takes writes down that the spare is taken, with the record of who takes it. If that is
+// undone nobody takes it again: why it failed may lie in it.
+func takes(d *operation.Decision, spare *record.Spare) error {
+	if spare == nil {
+		return nil
+	}
+	d.OnStart = append(d.OnStart, spare.Forget())
+	failed := *spare
+	failed.Failed = true
+	fact, err := failed.Fact()
+	d.OnUndo = append(d.OnUndo, fact)
+	return err
+}
+
+// spareSeen is what the spares of a pool are decided by.
+type spareSeen struct {
+	inv  *inventory.Inventory
+	boot string
+	// cloned reports whether zones are cloned on this host.
+	cloned bool
+}
+
+// SpareSubject is what the spares of a pool are locked as, by who makes them.
+func SpareSubject(pool string) string { return naming.KeySpare + pool }
+
+// FillSpares makes a pool have as many spares as are wanted, and removes those that are
+// not. One that runs is left alone.
+func (s Settings) FillSpares(ctx context.Context, env operation.Env, pool string, dryRun bool) (operation.Report, error) {
+	var made []record.Spare
+	var decided plan.Plan
+	return operation.Run(ctx, env, operation.Request[spareSeen]{
+		Verb: "spare ensure", Subject: SpareSubject(pool), DryRun: dryRun,
+		Look: func(ctx context.Context, h host.Host) (spareSeen, error) { return s.lookAtSpares(ctx, env, h) },
+		Decide: func(view ledger.View, seen spareSeen, at operation.Stamp) (d operation.Decision, err error) {
+			d, made, err = s.decideSpares(view, seen, at, pool)
+			decided = d.Plan
+			return d, err
+		},
+		Seal: func(_ context.Context, h host.Host) ([]ledger.Fact, error) {
+			return sealSpares(h.Files(), made, decided)
+		},
+	})
+}
+
+func (s Settings) lookAtSpares(ctx context.Context, env operation.Env, h host.Host) (seen spareSeen, err error) {
+	if seen.boot, err = operation.Boot(env); err != nil {
+		return seen, err
+	}
+	parts := []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets}
+	seen.inv = inventory.Look(ctx, h, inventory.Want{
+		Parts: parts, Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase},
+	})
+	if err = seen.inv.Know(parts...); err != nil {
+		return seen, err
+	}
+	found, err := s.Propolis.Packaging.Look(h.Files())
+	if err != nil {
+		return seen, err
+	}
+	kind, err := s.Propolis.Packaging.Decide(found)
+	seen.cloned = err == nil && kind == packaging.Lofs
+	return seen, nil
+}
+
+// decideSpares is pure. The records of those that are removed go first, so that no
+// incarnation takes one.
+func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.Stamp, pool string) (operation.Decision, []record.Spare, error) {
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
+	all, err := s.JudgeSpares(view, seen.inv, seen.boot)
+	if err != nil {
+		return d, nil, err
+	}
+	c := newChooser(s, view, seen.inv, at.ID, "")
+	wanted := s.Spares
+	for _, spare := range all {
+		switch z, _ := seen.inv.Zone(spare.Zone); {
+		case spare.Pool != pool || z.State == zone.Running || c.reaped(view, spare.Spare):
+		case spare.Why == "":
+			wanted--
+		default:
+			d.OnStart = append(d.OnStart, spare.Forget())
+			leaving := spare.Incarnation()
+			d.Intent.Removes = append(d.Intent.Removes, removes([]record.Incarnation{leaving}, Observed{Inv: seen.inv})[:2]...)
+			d.Plan.Actions = append(d.Plan.Actions, because(downRun(leaving, nil, Observed{Inv: seen.inv}, ""), "a spare; "+spare.Why)...)
+		}
+	}
+	base, ok := s.Base(view, pool)
+	if !seen.cloned || !ok || !c.valid(base) || !c.takesSpares(pool) {
+		wanted = 0
+	}
+	var made []record.Spare
+	for n := range max(wanted, 0) {
+		spare := c.newSpare(base, pool, seen.boot, n)
+		fact, err := spare.Fact()
+		if err != nil {
+			return d, nil, err
+		}
+		made, d.OnStart, d.OnUndo = append(made, spare), append(d.OnStart, fact), append(d.OnUndo, spare.Forget())
+		d.Intent.Makes, d.Intent.Base = append(d.Intent.Makes, spare.Objects()...), base.Zone
+		d.Plan.Actions = append(d.Plan.Actions, s.cloneAhead(spare)...)
+		if d.Plan.Drawn == nil {
+			d.Plan.Drawn = map[string]string{}
+		}
+		d.Plan.Drawn[spare.PropolisID] = fmt.Sprintf("SPARE%d-UUID", n)
+	}
+	return d, made, nil
+}
+
+// reaped reports whether an operation on something else, a reap, removes a spare.
+func (c chooser) reaped(view ledger.View, spare record.Spare) bool {
+	return slices.ContainsFunc(operation.Open(view), func(open operation.OpenIntent) bool {
+		return open.Subject != SpareSubject(spare.Pool) && slices.ContainsFunc(open.Removes, func(o operation.Object) bool { return o.Name == spare.Zone })
+	})
+}
+
+// takesSpares reports whether a pool is one for zones, in full health, and has room.
+func (c chooser) takesSpares(pool string) bool {
+	pools, err := c.zonePools()
+	return err == nil && slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == pool && p.Health == "ONLINE" && !crowded(p) })
+}
+
+func (c chooser) newSpare(base Base, pool, boot string, n int) record.Spare {
+	id := c.uuid(fmt.Sprintf("spare %d", n))
+	spare := record.Spare{
+		PropolisID: id.String(), Pool: pool, Zone: c.Names.ZoneName(id), Base: base.Zone, BaseDataset: base.Dataset, Brand: base.Brand, Boot: boot,
+	}
+	at, _ := naming.Zone(pool, spare.Zone)
+	spare.Zonepath, spare.Dataset = at.Mountpoint, at.Dataset
+	return spare
+}
+
+// because gives actions a reason.
+func because(actions []plan.Action, why string) []plan.Action {
+	for i := range actions {
+		actions[i].Why = why
+	}
+	return actions
+}
+
+// cloneAhead makes one spare.
+func (s Settings) cloneAhead(spare record.Spare) []plan.Action {
+	zoned, b := "zone "+spare.Zone, s.Blueprint()
+	clone := installZone(b, spare.Incarnation(), nil)
+	kept := keepClean(spare.Incarnation(), layout.CleanSnapshot, nil)
+	kept.BestEffort, kept.Why = false, "for the VM that takes it"
+	return plan.Chain(
+		plan.Action{
+			ID: "zfs.create " + spare.Dataset, Object: "dataset " + spare.Dataset, Why: "zonepath of a spare, marked as sledctl's", Change: plan.Create,
+			Step: zfs.Create{
+				Dataset: spare.Dataset, Mountpoint: spare.Zonepath, Mode: layout.ZonepathMode,
+				Properties: []zfs.Property{{Name: naming.PropertyInstance, Value: naming.MarkSpare}},
+			},
+		},
+		plan.Action{
+			ID: "zone.configure " + spare.Zone, Object: zoned, Why: "a spare of pool " + spare.Pool, Change: plan.Create,
+			Step: zone.Configure{Name: spare.Zone, Config: layout.SpareConfig(b, spare)},
+		},
+		clone, kept,
+	)
+}
+
+// sealSpares writes down what each spare is, as its own snapshots found it.
+func sealSpares(files host.Files, made []record.Spare, decided plan.Plan) ([]ledger.Fact, error) {
+	var facts []ledger.Fact
+	for _, spare := range made {
+		for _, a := range decided.Actions {
+			step, ok := a.Step.(zfs.SnapshotTree)
+			if !ok || step.Dataset != spare.Dataset || step.Found == nil {
+				continue
+			}
+			c, err := zone.ReadConfig(files, spare.Zone)
+			if err != nil {
+				return nil, err
+			}
+			home := slices.IndexFunc(*step.Found, func(d zfs.Dataset) bool { return d.Name == spare.Dataset })
+			if home < 0 {
+				continue
+			}
+			spare.GUID, spare.Clean = (*step.Found)[home].GUID, layout.SpareFingerprint(c, *step.Found)
+			fact, err := spare.Fact()
+			if err != nil {
+				return nil, err
+			}
+			facts = append(facts, fact)
+		}
+	}
+	return facts, nil
+}
