@@ -141,7 +141,7 @@ type spareSeen struct {
 	cloned bool
 }
 
-// SpareSubject is what the spares of a pool are locked as, by who makes them.
+// SpareSubject is the lock of whoever makes spares on a pool.
 func SpareSubject(pool string) string { return naming.KeySpare + pool }
 
 // FillSpares makes a pool have as many spares as are wanted, and removes those that are

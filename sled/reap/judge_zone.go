@@ -93,7 +93,7 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 	return o
 }
 
-// isSpare reports whether a zone says of itself that it is a spare.
+// isSpare reports whether a zone has the attribute of a spare.
 func isSpare(z zone.Zone, f Findings) bool {
 	config, _ := f.inv.Config(z.Name)
 	return attrs(config)[naming.AttrSpare] != ""

@@ -35,7 +35,8 @@ type Settings struct {
 	// BootsAgain reports whether the next ensure of an instance boots the zone that it has
 	// from an earlier boot of the sled; nil: none is.
 	BootsAgain func(ledger.View, record.Record, *inventory.Inventory) bool
-	// JudgeSpares says of each recorded spare whether it is wanted; nil: it is.
+	// JudgeSpares reports which recorded spares are wanted, and why the others are not;
+	// nil: all are.
 	JudgeSpares func(view ledger.View, inv *inventory.Inventory, boot string) ([]instance.JudgedSpare, error)
 }
 
