@@ -166,7 +166,7 @@ func (r tracedRun) drawn() *strings.Replacer {
 		switch step := r.actions[id].Step.(type) {
 		case zone.Configure:
 			if id := step.Name[max(0, len(step.Name)-36):]; uuid.Validate(id) == nil { // no base
-				pairs = append(pairs, "ZONE-UUID", id)
+				pairs = append(pairs, "ZONE-UUID", id, "SPARE0-UUID", id)
 			}
 		case vnic.Create:
 			if r.actions[id].Why == "control VNIC" {

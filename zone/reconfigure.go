@@ -24,6 +24,9 @@ func (Reconfigure) Verb() string { return "zone.reconfigure" }
 // Undo is the way back.
 func (s Reconfigure) Undo() any { return Reconfigure{Name: s.Name, Old: s.New, New: s.Old} }
 
+// Needs is what lists zones.
+func (s Reconfigure) Needs() []string { return []string{"zoneadm"} }
+
 // Explain is the zonecfg; nothing if Do would refuse the values.
 func (s Reconfigure) Explain() []host.Line {
 	c, err := reconfigureCommand(s.Name, s.Old, s.New)

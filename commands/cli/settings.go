@@ -139,6 +139,19 @@ func makeBase(c config.Config) func(context.Context, operation.Env, string, bool
 	}
 }
 
+// fillSpares has zones cloned ahead. A base that a dry run has planned is taken for made.
+func fillSpares(c config.Config) func(context.Context, operation.Env, string, base.Record, bool) (operation.Report, error) {
+	return func(ctx context.Context, env operation.Env, pool string, from base.Record, dryRun bool) (operation.Report, error) {
+		s := zoneSettings(c)
+		if dryRun && from.UUID == "" {
+			planned := instanceBase(from)
+			planned.Planned = true
+			s.Base = func(ledger.View, string) (instance.Base, bool) { return planned, true }
+		}
+		return s.FillSpares(ctx, env, pool, dryRun)
+	}
+}
+
 // instanceBase is a base as an instance is made from it.
 func instanceBase(r base.Record) instance.Base {
 	return instance.Base{Zone: r.Zone, UUID: r.UUID, Dataset: r.Dataset, Mark: r.Mark, Brand: r.Brand}
@@ -173,7 +186,7 @@ func (e *Env) BootstrapSettings() (bootstrap.Settings, error) {
 		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: NetworkSettings(c), Reap: ReapSettings(c), Base: BaseSettings(c),
 		CreateLedger: e.createLedger, RelocateLedger: e.relocateLedger, RefreshWitness: e.RefreshWitness, Pools: e.ZonePools,
 		Reread:     func() (bootstrap.Settings, error) { e.rereadConfig(); return e.BootstrapSettings() },
-		FillSpares: zoneSettings(c).FillSpares, Spares: c.Instance.Spares,
+		FillSpares: fillSpares(c), Spares: c.Instance.Spares,
 		Begin: func(part string) { e.Progress.Say("%s", part) },
 	}, nil
 }

@@ -44,8 +44,9 @@ type Settings struct {
 	RefreshWitness func(context.Context) error
 	// Pools lists the pools that zones may be put on, once storage is ready.
 	Pools func(context.Context, host.Host) ([]string, error)
-	// FillSpares makes a pool have as many spares as are wanted; may be nil.
-	FillSpares func(ctx context.Context, env operation.Env, pool string, dryRun bool) (operation.Report, error)
+	// FillSpares makes a pool have as many spares as are wanted, cloned from a base that a
+	// dry run may only have planned; may be nil.
+	FillSpares func(ctx context.Context, env operation.Env, pool string, from base.Record, dryRun bool) (operation.Report, error)
 	Spares     int // wanted on each pool
 	// Begin is called with each part before it starts; may be nil.
 	Begin func(part string)
@@ -359,7 +360,7 @@ func (r *run) spares(ctx context.Context, bases []Part) bool {
 		}
 		p := &Part{Name: "spares " + pool}
 		parts = append(parts, p)
-		wg.Go(func() { p.Report, p.Err = r.FillSpares(ctx, r.env, pool, r.dryRun) })
+		wg.Go(func() { p.Report, p.Err = r.FillSpares(ctx, r.env, pool, b.Base, r.dryRun) })
 	}
 	wg.Wait()
 	for _, p := range parts {

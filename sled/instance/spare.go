@@ -206,7 +206,7 @@ func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.St
 		}
 	}
 	base, ok := s.Base(view, pool)
-	if !seen.cloned || !ok || !c.valid(base) || !c.takesSpares(pool) {
+	if !seen.cloned || !ok || !base.Planned && !c.valid(base) || !c.takesSpares(pool) {
 		wanted = 0
 	}
 	var made []record.Spare

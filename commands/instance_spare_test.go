@@ -1,0 +1,135 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/sledtest"
+)
+
+const oneSpare = sledtest.TunedConfig + "\n[instance]\nspares = 1\n"
+
+// aSpare is a sled with one spare on its one pool.
+func aSpare(t *testing.T, o sim.Options) again {
+	t.Helper()
+	s := again{Operator: sledtest.New(t, o, oneSpare)}
+	s.Run("bootstrap")
+	s.zone = "propolis_instance_" + between(s.Run("zone list -H -o name"), "propolis_instance_", "\n")
+	s.base = "propolis_base_" + between(s.Run("zone list -H -o name"), "propolis_base_", "\n")
+	pool := between(s.Run("base list -o json"), `"pool":"`, `"`)
+	s.dataset = between(s.Run("base list -o json"), `"dataset":"`, `"`)
+	s.dataset = strings.TrimSuffix(s.dataset, s.base) + s.zone
+	s.root = "/pool/ext/" + strings.TrimPrefix(pool, "oxp_") + "/crypt/zone/" + s.zone + "/root"
+	return s
+}
+
+// TestASpareThatWasTamperedWithIsNotTaken changes something of a spare: the VM is cloned, and
+// the spare is removed.
+func TestASpareThatWasTamperedWithIsNotTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		tamper func(again)
+		why    string // empty: the rollback undoes it
+	}{
+		"nothing":           {func(again) {}, ""},
+		"files in its root": {func(s again) { s.WriteFile(s.root+"/etc/passwd", "evil::0:0::/:/bin/sh\n") }, ""},
+		"its configuration, in what sledctl sets": {func(s again) {
+			s.Command("zonecfg -z " + s.zone + " add attr ; set name=x ; set type=string ; set value=y ; end")
+		}, "its zone's configuration differs"},
+		"its configuration, in what sledctl does not look at": {func(s again) {
+			s.Command("zonecfg -z " + s.zone + " set bootargs=\"-m verbose\"")
+		}, "are not those of then"},
+		"its snapshots, made again with other contents": {func(s again) {
+			s.WriteFile(s.root+"/etc/passwd", "evil::0:0::/:/bin/sh\n")
+			s.Command("zfs destroy -r " + s.dataset + "@sledctl-clean")
+			s.Command("zfs snapshot -r " + s.dataset + "@sledctl-clean")
+		}, "are not those of then"},
+		"a later snapshot of somebody's": {func(s again) {
+			s.Command("zfs snapshot " + s.dataset + "/ROOT/zbe@mine")
+		}, "are not those of then"},
+		"its state": {func(s again) {
+			s.Command("zoneadm -z " + s.zone + " mark incomplete")
+		}, "its zone is incomplete"},
+		"the mark of its dataset": {func(s again) {
+			s.Command("zfs set sledctl:instance=another " + s.dataset)
+		}, "has lost its mark"},
+		"the mark of its base": {func(s again) {
+			s.Command("zfs set sledctl:base=another " + strings.Replace(s.dataset, s.zone, s.base, 1))
+		}, "its base is not the one that zones are cloned from now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := aSpare(t, sledtest.Small())
+			spare := s.zone
+			c.tamper(s)
+			kept := strings.Contains(s.Run("reap -n -H"), spare+"\tspare\t-\tof pool ")
+			if removed := c.why != "" && strings.Contains(s.Run("reap -n -H"), "\tto remove\ta spare of pool ") && strings.Contains(s.Run("reap -n -H"), c.why); kept == removed || kept != (c.why == "") {
+				t.Errorf("reap: %s", s.Run("reap -n -H"))
+			}
+			s.Run("instance ensure web1")
+			taken := !strings.Contains(s.Run("trace"), " clone ")
+			s.find()
+			if taken != (c.why == "") || taken != (s.zone == spare) {
+				t.Errorf("taken %v, in zone %s", taken, s.zone)
+			}
+			s.untouched(t)
+			s.Run("bootstrap")
+			if left := s.Run("reap -n -H"); strings.Contains(left, "to remove") || strings.Count(left, "\tspare\t") != 1 || c.why != "" && strings.Contains(left, spare) {
+				t.Errorf("left: %s", left)
+			}
+			s.Run("instance delete web1")
+		})
+	}
+}
+
+// TestAVMFromASpareIsUpSooner holds how long it takes with latencies as they were published.
+func TestAVMFromASpareIsUpSooner(t *testing.T) {
+	for name, disk := range map[string]string{"none": "", "volume": " --disk rpool/volumes/web1", "file": " --disk /data/web1.img", "read-only file": " --disk /data/cd.iso,readonly"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := aSpare(t, sim.Options{Seed: 1, M2: 1, U2: 1, Latency: "helios2021"})
+				disks(s.Operator)
+				start := time.Now()
+				s.Run("instance ensure web1 --nic over=net0" + disk)
+				if took := time.Since(start); took > 2700*time.Millisecond {
+					t.Errorf("took %s", took)
+				} else {
+					t.Logf("took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// Those that come up at once take different spares.
+func TestASpareIsTakenOnce(t *testing.T) {
+	s := sledtest.New(t, sledtest.Small(), strings.Replace(oneSpare, "spares = 1", "spares = 3", 1))
+	s.Run("bootstrap")
+	for _, name := range []string{"web1", "web2", "web3", "web4"} {
+		s.Run("instance ensure " + name)
+	}
+	s.Run("instance stop --all")
+	s.Run("bootstrap")
+	if out := s.Run("instance ensure --all -H --columns name,state"); strings.Count(out, "\trunning\n") != 4 {
+		t.Error(out)
+	}
+	zones := map[string]bool{}
+	for zone := range strings.Lines(s.Run("instance list -H --columns zone")) {
+		zones[zone] = true
+	}
+	if len(zones) != 4 || strings.Contains(s.Run("reap -n -H"), "\tspare\t") {
+		t.Errorf("zones %v\n%s", zones, s.Run("reap -n -H"))
+	}
+}
+
+// What explain says of a spare is what is then done with it.
+func TestExplainIsWhatIsDoneWithASpare(t *testing.T) {
+	s := sledtest.New(t, sledtest.Small(), oneSpare)
+	disks(s)
+	s.Run("bootstrap")
+	s.Run("reap --all --yes")
+	explains(s, "bootstrap")
+	explains(s, "instance ensure web1 --nic over=net0 --disk rpool/volumes/web1 --disk /data/cd.iso,readonly")
+	explains(s, "bootstrap")
+}
