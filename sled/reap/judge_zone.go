@@ -38,7 +38,9 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	owner := f.inv.Owner(k.names, z)
 	r, recorded := k.zones[z.Name]
 	b, based := k.bases[z.Name]
-	if !owner.Ours() && !r.named(z, owner) && (!based || owner.Evidence != naming.Alike) {
+	spare, ahead := k.spares[z.Name]
+	ahead = ahead && spare.Zonepath == z.Path
+	if !owner.Ours() && !r.named(z, owner) && (!based && !ahead || owner.Evidence != naming.Alike) {
 		o.Verdict, o.Reason = Unknown, owner.Doubt
 		return o, owner.Evidence == naming.Alike
 	}

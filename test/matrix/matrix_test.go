@@ -65,6 +65,10 @@ func rows() []row {
 		{name: "bootstrap", line: "bootstrap", bare: true},
 		{name: "bootstrap after a reboot", adds: true, alters: true, ready: []string{sledtest.Web1, "REBOOT"}, line: "bootstrap"},
 		{name: "ensure", line: sledtest.Web1},
+		{name: "bootstrap with spares", config: spared(), line: "bootstrap", bare: true},
+		{name: "ensure from a spare", config: spared(), line: sledtest.Web1},
+		{name: "start from a spare", config: spared(), adds: true, ready: []string{sledtest.Web1, "instance stop web1", "bootstrap"}, line: "instance start web1"},
+		{name: "spares filled up", config: spared(), adds: true, ready: []string{sledtest.Web1}, line: "bootstrap"},
 		{name: "ensure from images", fits: fromImages, line: sledtest.Web1},
 		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},
 		{name: "recreate", ready: []string{sledtest.Web1}, line: "instance ensure web1 --cpus 4 --recreate"},
@@ -104,6 +108,9 @@ func rows() []row {
 	}
 	return all
 }
+
+// spared is tuned with one spare on each pool.
+func spared() string { return sledtest.TunedConfig + "[instance]\nspares = 1\n" }
 
 // secretTuned is tuned with keys from a file.
 func secretTuned() string {
