@@ -79,6 +79,12 @@ func configureCommand(name string, c Config) (host.Command, error) {
 	b.set("autoboot", strconv.FormatBool(c.Autoboot))
 	b.set("ip-type", c.IPType)
 	b.set("limitpriv", c.Limitpriv)
+	b.addResources(c)
+	return host.Command{Program: "zonecfg", Args: b}, nil
+}
+
+// addResources adds all but the attrs.
+func (b *batch) addResources(c Config) {
 	for _, f := range c.FS {
 		b.addFS(f)
 	}
@@ -91,7 +97,6 @@ func configureCommand(name string, c Config) (host.Command, error) {
 	for _, d := range c.Datasets {
 		b.add("dataset", [2]string{"name", d})
 	}
-	return host.Command{Program: "zonecfg", Args: b}, nil
 }
 
 // overwriting is a configureCommand for where the same configuration is there

@@ -100,7 +100,8 @@ func (s Reconfigure) is(f host.Files, wanted Config) error {
 }
 
 // reconfigureCommand is one zonecfg process. The new attrs come first, and the old ones
-// go last: at any time one says whose the zone is.
+// go after them: at any time one says whose the zone is. All else is removed and added, so
+// that the resources stand in the order in which configureCommand writes them.
 func reconfigureCommand(name string, old, wanted Config) (host.Command, error) {
 	if err := ValidateName(name); err != nil {
 		return host.Command{}, err
@@ -112,36 +113,24 @@ func reconfigureCommand(name string, old, wanted Config) (host.Command, error) {
 		return host.Command{}, &ValueError{Property: d[0].Property, Value: d[0].Wanted, Reason: "cannot be changed once the zone exists"}
 	}
 	b := batch{"-z", name}
-	attrs, gone := changed(old.Attrs, wanted.Attrs, Attr.text)
-	for _, a := range attrs {
+	for _, a := range lacking(wanted.Attrs, old.Attrs) {
 		b.add("attr", [2]string{"name", a.Name}, [2]string{"type", a.Type}, [2]string{"value", a.Value})
 	}
-	fs, fsGone := changed(old.FS, wanted.FS, FS.text)
-	for _, f := range fsGone {
-		b.remove("fs", "dir", f.Dir)
-	}
-	for _, f := range fs {
-		b.addFS(f)
-	}
-	nets, netsGone := changed(old.Nets, wanted.Nets, Net.text)
-	for _, n := range netsGone {
-		b.remove("net", "physical", n.Physical)
-	}
-	for _, n := range nets {
-		b.add("net", [2]string{"physical", n.Physical}, [2]string{"allowed-address", n.AllowedAddress}, [2]string{"defrouter", n.Defrouter})
-	}
-	devices, devicesGone := changed(old.Devices, wanted.Devices, func(d string) string { return d })
-	for _, d := range devicesGone {
-		b.remove("device", "match", d)
-	}
-	for _, d := range devices {
-		b.add("device", [2]string{"match", d})
-	}
-	for _, a := range gone {
+	for _, a := range lacking(old.Attrs, wanted.Attrs) {
 		b.remove("attr", "name", a.Name)
 	}
-	if len(b) > 2 && b[2] == ";" {
-		b = slices.Delete(b, 2, 3)
+	for _, f := range old.FS {
+		b.remove("fs", "dir", f.Dir)
+	}
+	for _, n := range old.Nets {
+		b.remove("net", "physical", n.Physical)
+	}
+	for _, d := range old.Devices {
+		b.remove("device", "match", d)
+	}
+	b.addResources(wanted)
+	if len(b) > 2 {
+		b = slices.Delete(b, 2, 3) // the first statement has no ";" before it
 	}
 	return host.Command{Program: "zonecfg", Args: b}, nil
 }
@@ -152,23 +141,9 @@ func resourceless(c Config) Config {
 	return c
 }
 
-// changed are the resources that one list has and the other has not.
-func changed[T any](old, wanted []T, text func(T) string) (added, gone []T) {
-	lacks := func(all []T) func(T) bool {
-		return func(one T) bool {
-			return !slices.ContainsFunc(all, func(other T) bool { return text(other) == text(one) })
-		}
-	}
-	return filter(wanted, lacks(old)), filter(old, lacks(wanted))
-}
-
-func filter[T any](all []T, keep func(T) bool) (kept []T) {
-	for _, one := range all {
-		if keep(one) {
-			kept = append(kept, one)
-		}
-	}
-	return kept
+// lacking are the attrs that others lack.
+func lacking(all, others []Attr) []Attr {
+	return slices.DeleteFunc(slices.Clone(all), func(a Attr) bool { return slices.Contains(others, a) })
 }
 
 // remove is the statement that removes the resource with this property.

@@ -47,7 +47,9 @@ func (s *scene) settled() string {
 
 // unkept are the snapshots that keep how a zone was before its first boot: a run that
 // resumes with an installed zone does not know whether it was booted, and takes none.
-func unkept(line string) bool { return strings.Contains(line, `@sledctl-clean"`) || strings.Contains(line, `@sledctl-ready"`) }
+func unkept(line string) bool {
+	return strings.Contains(line, `@sledctl-clean"`) || strings.Contains(line, `@sledctl-ready"`)
+}
 
 // inherited leaves out the MTU of the global zone's VNIC where its link has the
 // same: a run that goes on does not set it once more, and a sled does not tell
@@ -81,9 +83,6 @@ func sortedWorld(t testing.TB, text string) (lines []string) {
 		}
 		var all []string
 		for _, thing := range things {
-			if kind == "zones" {
-				thing = byType(t, thing)
-			}
 			var line bytes.Buffer
 			if err := json.Compact(&line, thing); err != nil {
 				t.Fatal(err)
@@ -94,26 +93,6 @@ func sortedWorld(t testing.TB, text string) (lines []string) {
 		lines = append(lines, all...)
 	}
 	return lines
-}
-
-// byType has the resources of a zone's configuration by type: those of one type stand in
-// the order that counts, and a zone that was a spare got the attrs last.
-func byType(t testing.TB, zone json.RawMessage) json.RawMessage {
-	t.Helper()
-	var z map[string]any
-	if err := json.Unmarshal(zone, &z); err != nil {
-		t.Fatal(err)
-	}
-	config, _ := z["config"].(map[string]any)
-	resources, _ := config["resources"].([]any)
-	slices.SortStableFunc(resources, func(a, b any) int {
-		return strings.Compare(fmt.Sprint(a.(map[string]any)["type"]), fmt.Sprint(b.(map[string]any)["type"]))
-	})
-	sorted, err := json.Marshal(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sorted
 }
 
 // anonymous replaces what differs from run to run: ids, and the names and
