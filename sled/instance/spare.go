@@ -108,15 +108,28 @@ func takeSpare(b layout.Blueprint, choose chooser, old record.Record, next *reco
 
 // upSpare gives a spare's zone what an instance's has.
 func upSpare(b layout.Blueprint, w *way, r record.Record, spare record.Spare) string {
+	mark := zfs.Set{Dataset: spare.Dataset, Name: naming.PropertyInstance, Value: r.ID, Old: naming.MarkSpare, OldSource: zfs.Local}
 	marked := w.add(StageZone, false, plan.Action{
 		ID: "zfs.set-mark " + spare.Dataset, Object: "dataset " + spare.Dataset, Why: "is instance " + r.Name + "'s now", Change: plan.Modify,
-		Step: zfs.Set{Dataset: spare.Dataset, Name: naming.PropertyInstance, Value: r.ID, Old: naming.MarkSpare, OldSource: zfs.Local},
+		Step: mark, Cleanup: unset(mark),
 	})
 	step := zone.Reconfigure{Name: spare.Zone, Old: layout.SpareConfig(b, spare), New: layout.ZoneConfig(b, r)}
 	return w.add(StageZone, false, plan.Action{
 		ID: step.Verb() + " " + spare.Zone, Object: "zone " + spare.Zone, Why: "a spare; instance " + r.Name + " takes it", Change: plan.Modify,
 		After: after(marked), Step: step,
 	})
+}
+
+// unset takes a property of a spare's dataset back also where the command that set it has
+// failed: it may have done so all the same, and the dataset stays.
+func unset(step zfs.Set) []plan.Action {
+	back, ok := step.Undo().(plan.Step)
+	if !ok {
+		return nil
+	}
+	return []plan.Action{{
+		ID: "undo " + step.Verb() + " " + step.Name + " " + step.Dataset, Object: "dataset " + step.Dataset, Why: "undo", Change: plan.Modify, Step: back,
+	}}
 }
 
 // takes writes down that the spare is taken, with the record of who takes it. If that is

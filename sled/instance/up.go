@@ -107,7 +107,19 @@ func bringUpActions(b layout.Blueprint, r record.Record, p progress, arrive *pro
 	addressed := upAddress(b, &w, r, p, booted)
 	started := upPropolis(b, &w, r, p, addressed)
 	upMachine(b, &w, r, p, request, arrive, started)
+	if p.spare != nil {
+		w.unsetMemo(r.Incarnation.Dataset)
+	}
 	return w.actions, nil
+}
+
+// unsetMemo takes what a dataset says of the instance back, where the dataset stays.
+func (w *way) unsetMemo(dataset string) {
+	for i, a := range w.actions[StageEnsure] {
+		if step, ok := a.Step.(zfs.Set); ok && step.Dataset == dataset {
+			w.actions[StageEnsure][i].Cleanup = unset(step)
+		}
+	}
 }
 
 func upVNICs(b layout.Blueprint, w *way, r record.Record, p progress) []string {
