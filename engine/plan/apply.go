@@ -325,7 +325,13 @@ func (r *run) takeBack(ctx context.Context, a Action, back []Action) bool {
 	return ok
 }
 
-// left lists objects once each, in the plan's order. What a failed step itself
+// passed reports whether a best effort failed, so that there is nothing to undo.
+func (r *run) passed(a Action) bool {
+	return slices.ContainsFunc(r.outcome.Passed, func(p *StepError) bool { return p.Action.ID == a.ID })
+}
+
+// left lists objects once each, in the plan's order: what was made or changed and is not
+// as before. What a failed step itself
 // may have left counts while its command still runs, and if it says so
 // (host.LeftoverError).
 func (r *run) left() []string {
@@ -335,7 +341,7 @@ func (r *run) left() []string {
 	var left []string
 	for _, a := range r.plan.Actions {
 		state := r.state[a.ID]
-		made := a.Change == Create && state == done && undoable(a) ||
+		made := (a.Change == Create || a.Change == Modify && !r.passed(a)) && state == done && undoable(a) ||
 			state == broken && (r.half[a.ID] || a.Change == Create && r.stillRuns)
 		kept := a.Change == Remove && state != done || a.Irrevocable && state == done
 		if (made || kept) && !slices.Contains(left, a.Object) {
