@@ -152,7 +152,7 @@ func (r Row) secretSteps() []step {
 func (r Row) Config() string {
 	return "[network]\n" + r.configLink() + r.configAddresses() + r.configMTU() +
 		"[storage]\n" + r.configStorage() + "[propolis]\n" + fmt.Sprintf("packaging = %q\n", r.Is(Packaging)) +
-		"[instance]\n" + r.configReservoir()
+		"[instance]\n" + r.configSpares() + r.configReservoir()
 }
 
 func (r Row) configLink() string {
@@ -236,10 +236,20 @@ func (r Row) configReservoir() string {
 	return ""
 }
 
+func (r Row) configSpares() string {
+	if r.Is(Spares) == None {
+		return ""
+	}
+	return "spares = 1\n"
+}
+
 const enough = "64G" // for all machines of a row
 
 // Enlarged is the row with a reservoir that is large enough.
 func (r Row) Enlarged() Row { return r.With(map[string]string{Reservoir: Enough}) }
+
+// Spareless is the row without spares.
+func (r Row) Spareless() Row { return r.With(map[string]string{Spares: None}) }
 
 // bootSteps lay out what a root on a RAM disk does not remember.
 func (r Row) bootSteps() (steps []step) {

@@ -198,11 +198,13 @@ func tellLife(t *testing.T, r lattice.Row) {
 		s.short()
 	}
 	twin := s.twin()
+	taken := s.meddleWithSpares()
 	for _, name := range r.Machines() {
 		s.must("instance ensure "+name, s.ensure(name, r.Flags()))
 		s.foreign("instance ensure " + name)
 	}
 	s.are("running")
+	taken()
 	is := s.Comparable()
 	for _, name := range r.Machines() {
 		s.must("instance ensure again "+name, s.ensure(name, r.Flags()))
@@ -278,6 +280,61 @@ func (s *laid) meddle() (look func()) {
 	}
 }
 
+// meddleWithSpares does to the spares what somebody else does between bootstrap and the
+// next ensure. What it returns looks at the zone of the first machine: it is a spare's, but
+// for one that was configured by somebody, and has nothing that somebody wrote to it.
+func (s *laid) meddleWithSpares() (look func()) {
+	s.T.Helper()
+	how, spares := s.row.Is(lattice.Spares), map[string]string{}
+	var list struct {
+		Items []struct{ Name, Zonepath string }
+	}
+	if err := json.Unmarshal([]byte(s.Run("zone list -o json")), &list); err != nil {
+		s.T.Fatal(err)
+	}
+	for _, key := range s.keys() {
+		for _, z := range list.Items {
+			if id, ok := strings.CutPrefix(key, "spare/"); ok && strings.HasSuffix(z.Name, id) {
+				spares[z.Name] = z.Zonepath
+			}
+		}
+	}
+	if wanted := how != lattice.None && s.row.Has(lattice.Mode, lattice.OmniOS); wanted != (len(spares) > 0) {
+		s.T.Fatalf("%v: bootstrap has made the spares %v", s.row, spares)
+	}
+	for name, zonepath := range spares {
+		switch how {
+		case lattice.Configured:
+			s.Command("zonecfg -z " + name + " set bootargs=-v")
+		case lattice.Written:
+			s.WriteFile(zonepath+"/root/var/written", "by somebody\n")
+		}
+	}
+	return func() {
+		s.T.Helper()
+		zone := s.zones()[s.row.Machines()[0]]
+		if zonepath, took := spares[zone]; took == (how == lattice.Configured || len(spares) == 0) {
+			s.T.Fatalf("%v: its zone is %s, the spares were %v", s.row, zone, spares)
+		} else if _, err := s.Host().Files().Stat(zonepath + "/root/var/written"); took && err == nil {
+			s.T.Fatalf("%v: zone %s has what somebody wrote to it before it was taken", s.row, zone)
+		}
+	}
+}
+
+// givesUpSpares has bootstrap remove the spares.
+func (s *laid) givesUpSpares() {
+	s.T.Helper()
+	if s.row.Is(lattice.Spares) == lattice.None {
+		return
+	}
+	row := s.row.Spareless()
+	if row.Memory() || s.row.Memory() {
+		row = row.Enlarged()
+	}
+	s.WriteFile("/etc/sledctl/config.toml", row.Config())
+	s.does("bootstrap")
+}
+
 // zones are those of the machines, by their names.
 func (s *laid) zones() map[string]string {
 	s.T.Helper()
@@ -297,6 +354,8 @@ func (s *laid) zones() map[string]string {
 func (s *laid) left(twin *laid) {
 	s.T.Helper()
 	twin.reboot()
+	twin.givesUpSpares()
+	s.givesUpSpares()
 	if diff := cmp.Diff(strings.Split(lattice.Undrawn(twin.Comparable()), "\n"), strings.Split(lattice.Undrawn(s.Comparable()), "\n")); diff != "" {
 		s.T.Fatalf("%v: after delete and reap (-where nothing was +here):\n%s", s.row, diff)
 	}

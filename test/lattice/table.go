@@ -24,6 +24,7 @@ const (
 	Neighbours = "neighbours"
 	Latencies  = "latencies"
 	Rebooted   = "zones after a reboot"
+	Spares     = "spares"
 )
 
 // The values that something is decided by in more than one place.
@@ -123,6 +124,7 @@ func Sleds() Table {
 			{Neighbours, []string{None, SledAgents, NearMisses, VMsOfOther}},
 			{Latencies, []string{None, Helios2021}},
 			{Rebooted, []string{AsTheyWere, Configured, Written}},
+			{Spares, []string{None, AsTheyWere, Configured, Written}},
 		},
 		Never: []Never{
 			{never{Packaging: {Lofs}, Mode: {Helios, RAMDisk}}, "the base zone is of the sparse brand, which only OmniOS has"},
