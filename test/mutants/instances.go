@@ -95,6 +95,16 @@ func ofInstances() []Mutant {
 			Found: unit("sled/instance", "TestARollbackThatWasCutShortIsNotTrusted", "the_zone_does_not_run"),
 		},
 		{
+			Name:  "a spare that was tampered with is taken",
+			Plant: []Patch{{"sled/instance/layout/spare.go", "SpareFingerprint(c, SpareDatasets(s, inv)) != s.Clean:", "SpareFingerprint(c, SpareDatasets(s, inv)) != s.Clean && !MUTANT:"}},
+			Found: unit("commands", "TestASpareThatWasTamperedWithIsNotTaken", "taken true"),
+		},
+		{
+			Name:  "a spare that a VM could not use is tried again",
+			Plant: []Patch{{"sled/instance/layout/spare.go", "case s.Failed:", "case s.Failed && !MUTANT:"}},
+			Found: script("spares", "a VM could not use it"),
+		},
+		{
 			Name:    "an earlier boot of the sled is overlooked",
 			Plant:   []Patch{{"sled/instance/status.go", "case incarnation.Boot != g.boot:", "case incarnation.Boot != g.boot && !MUTANT:"}},
 			Found:   script("reboot", "no match for `^web1\\tabsent\\tsled was rebooted`"),
