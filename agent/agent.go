@@ -47,6 +47,8 @@ type Settings struct {
 	// plane does not read it before.
 	TombstoneTTL time.Duration
 	NICs         *NICs // their records in NAPI; nil: they are not synced
+	// SparePools lists the pools with a base; nil: no spares are made.
+	SparePools func(ledger.View) []string
 	// FlatNetwork lets VMs in that have NICs in VPCs: they are put on the guest
 	// link as they are, without what a VPC is.
 	FlatNetwork bool
@@ -111,6 +113,7 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	group.Go(func() error { a.every(ctx, sweepEvery, func() { a.notifier.Sweep(ctx) }); return nil })
 	group.Go(func() error { a.every(ctx, expireEvery, func() { a.expireRead(ctx, time.Now()) }); return nil })
 	group.Go(func() error { a.nics(ctx); return nil })
+	group.Go(func() error { a.spares(ctx); return nil })
 	for _, l := range listeners {
 		server, hangUp := a.http(ctx)
 		context.AfterFunc(ctx, hangUp)

@@ -123,7 +123,7 @@ func TestASpareIsTakenOnce(t *testing.T) {
 	}
 }
 
-// What explain says of a spare is what is then done with it.
+// Explain shows what is then done with a spare.
 func TestExplainIsWhatIsDoneWithASpare(t *testing.T) {
 	s := sledtest.New(t, sledtest.Small(), oneSpare)
 	disks(s)
@@ -132,4 +132,40 @@ func TestExplainIsWhatIsDoneWithASpare(t *testing.T) {
 	explains(s, "bootstrap")
 	explains(s, "instance ensure web1 --nic over=net0 --disk rpool/volumes/web1 --disk /data/cd.iso,readonly")
 	explains(s, "bootstrap")
+}
+
+// A base goes with its spares; one that a VM has keeps it.
+func TestABaseIsRetiredWithItsSpares(t *testing.T) {
+	s := aSpare(t, sledtest.Small())
+	explains(s.Operator, "base retire "+s.base)
+	if left := s.Run("reap -n -H"); strings.Contains(left, "propolis_") && strings.Contains(left, "zone\t") {
+		t.Errorf("left: %s", left)
+	}
+	s.Run("bootstrap")
+	s.Run("instance ensure web1")
+	s.Run("bootstrap")
+	base := "propolis_base_" + between(s.Run("zone list -H -o name"), "propolis_base_", "\n")
+	if a := s.Try("base retire " + base); a.Exit != 8 || strings.Count(s.Run("reap -n -H"), "\tspare\t") != 1 {
+		t.Errorf("exit %d: %s%s", a.Exit, a.Errs, s.Run("reap -n -H"))
+	}
+}
+
+// An agent makes the spares that are missing, and none where there are enough.
+func TestTheAgentFillsUpSpares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aSpare(t, sledtest.Small())
+		s.Lobby = &sledtest.Lobby{}
+		defer s.StartAgent(t, s.Host()).Stop()
+		s.Run("instance ensure web1")
+		if s.find(); strings.Contains(s.Run("reap -n -H"), "\tspare\t") {
+			t.Error("there is one before the agent made it")
+		}
+		time.Sleep(15 * time.Second)
+		if out := s.Run("reap -n -H"); strings.Count(out, "\tspare\t") != 1 {
+			t.Errorf("there is none: %s", out)
+		}
+		before := s.Comparable()
+		time.Sleep(time.Minute)
+		s.Same(before, "an agent with nothing to fill up")
+	})
 }

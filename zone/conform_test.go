@@ -1,7 +1,11 @@
 package zone_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
@@ -42,4 +46,104 @@ func TestStepsOnLeftovers(t *testing.T) {
 		steptest.Case{Step: zone.RemoveConfig{Name: "web1", Inode: info.Inode}, Sled: sled, Again: host.ErrNotFound},
 		steptest.Case{Step: zone.RemoveHome{Path: home}, Sled: sled, Again: host.ErrNotFound},
 	)
+}
+
+// A zone that is installed, and what it is reconfigured to and back.
+func plainConfig() zone.Config {
+	return zone.Config{
+		Zonepath: "/zone/web1", Brand: "sparse", IPType: "exclusive", Limitpriv: "default",
+		Attrs: []zone.Attr{{Name: "sledctl-spare", Type: "string", Value: "base"}},
+	}
+}
+
+func fullConfig() zone.Config {
+	c := plainConfig()
+	c.Attrs = []zone.Attr{{Name: "sledctl-instance", Type: "string", Value: "web1"}}
+	c.FS = []zone.FS{{Dir: "/data", Special: "/data", Type: "lofs", Options: []string{"ro", "nodevices"}}}
+	c.Nets = []zone.Net{{Physical: "vnic0"}}
+	c.Devices = []string{"/dev/vmm", "/dev/viona"}
+	return c
+}
+
+func installed(t *testing.T, c zone.Config) host.Host {
+	t.Helper()
+	s := sim.New(sim.Options{}, hosttest.Files)
+	t.Cleanup(s.Close)
+	h := s.Host()
+	for _, c := range []host.Command{
+		{Program: "zfs", Args: []string{"create", "-o", "mountpoint=/zone", "rpool/zone"}},
+		{Program: "dladm", Args: []string{"create-vnic", "-t", "-l", "net0", "vnic0"}},
+	} {
+		if r, err := h.Run(t.Context(), c); err != nil || r.Exit != 0 {
+			t.Fatalf("%s %q: %v, %s", c.Program, c.Args, err, r.Stderr)
+		}
+	}
+	if err := host.MkdirAll(h.Files(), "/data", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []steptest.Step{zone.Configure{Name: "web1", Config: c}, zone.Install{Name: "web1", Zonepath: c.Zonepath}} {
+		if err := step.Do(t.Context(), h); err != nil {
+			t.Fatalf("%s: %v", step.Verb(), err)
+		}
+	}
+	return h
+}
+
+func TestReconfigureConforms(t *testing.T) {
+	for _, s := range []zone.Reconfigure{
+		{Name: "web1", Old: plainConfig(), New: fullConfig()},
+		{Name: "web1", Old: fullConfig(), New: plainConfig()},
+	} {
+		steptest.Conform(t, steptest.Case{Step: s, Again: host.ErrState, Sled: func(t *testing.T) steptest.Sled {
+			h := installed(t, s.Old)
+			return steptest.Sled{Host: h, State: func() any {
+				c, err := zone.ReadConfig(h.Files(), "web1")
+				c.Sum = ""
+				return fmt.Sprint(c, err)
+			}}
+		}})
+	}
+}
+
+// The resources stand where Configure would have put them.
+func TestAReconfiguredZoneIsAsOneThatWasConfiguredSo(t *testing.T) {
+	of := func(h host.Host) (c zone.Config) {
+		c, err := zone.ReadConfig(h.Files(), "web1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	h := installed(t, plainConfig())
+	if err := (zone.Reconfigure{Name: "web1", Old: plainConfig(), New: fullConfig()}).Do(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(of(installed(t, fullConfig())), of(h)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReconfigureIsStrict(t *testing.T) {
+	other := fullConfig()
+	other.Zonepath = "/zone/web2"
+	for name, c := range map[string]struct {
+		step zone.Reconfigure
+		want error // nil: a *zone.ValueError
+	}{
+		"a zonepath cannot change":       {zone.Reconfigure{Name: "web1", Old: plainConfig(), New: other}, nil},
+		"it is not configured like that": {zone.Reconfigure{Name: "web1", Old: fullConfig(), New: plainConfig()}, host.ErrState},
+		"there is none":                  {zone.Reconfigure{Name: "web2", Old: plainConfig(), New: fullConfig()}, host.ErrNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := installed(t, plainConfig())
+			before, _ := zone.ReadConfig(h.Files(), "web1")
+			err := c.step.Do(t.Context(), h)
+			if _, invalid := errors.AsType[*zone.ValueError](err); (c.want == nil) != invalid || !invalid && !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if after, _ := zone.ReadConfig(h.Files(), "web1"); cmp.Diff(before, after) != "" {
+				t.Errorf("it was changed: %s", cmp.Diff(before, after))
+			}
+		})
+	}
 }

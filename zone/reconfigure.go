@@ -1,7 +1,9 @@
 package zone
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,7 +14,7 @@ import (
 // run, into those of New: it counts from the next boot (zonecfg of an installed zone
 // refuses a change of zonepath and brand, and no other: set_func of
 // usr/src/cmd/zonecfg/zonecfg.c). What is not a resource must be the same in both.
-// A zone that is not as Old is left alone (*MismatchError).
+// A zone that is not as Old is left alone (host.ErrState).
 type Reconfigure struct {
 	Name     string
 	Old, New Config
@@ -52,6 +54,10 @@ func (s Reconfigure) Do(ctx context.Context, h host.Host) error {
 		return &StateError{Zone: s.Name, State: z.State, Wanted: []State{Installed}}
 	}
 	if err := s.is(h.Files(), s.Old); err != nil {
+		if wrong, ok := errors.AsType[*MismatchError](err); ok {
+			d := wrong.Differences[0]
+			return fmt.Errorf("zone %s: %s is %s, expected %s: %w", s.Name, d.Property, cmp.Or(d.Found, "absent"), cmp.Or(d.Wanted, "absent"), host.ErrState)
+		}
 		return err
 	}
 	r, err := h.Run(ctx, c)

@@ -9,9 +9,12 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/failure"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -131,12 +134,20 @@ func runEnsure(ctx context.Context, e *cli.Env, m cli.Mutation, pools []string) 
 	return runList(ctx, e)
 }
 
+// clones is what instances and spares are cloned from a base.
+func clones() base.Clones {
+	return base.Clones{Since: record.ClonedSince, Ahead: func(view ledger.View, inv *inventory.Inventory, name string) (base.Ahead, error) {
+		g, err := instance.GiveUpSpares(view, inv, name)
+		return base.Ahead(g), err
+	}}
+}
+
 func newRetire(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var mustExist bool
 	cmd := &cobra.Command{
 		Use:     "retire ZONE",
-		Short:   "Remove a base zone without clones",
+		Short:   "Remove a base zone without clones, and its spares",
 		Example: `  sledctl base retire propolis_base_11111111_1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
@@ -144,7 +155,7 @@ func newRetire(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			there, report, err := cli.BaseSettings(c).Retire(ctx, op, args[0], record.ClonedSince, m.Dry())
+			there, report, err := cli.BaseSettings(c).Retire(ctx, op, args[0], clones(), m.Dry())
 			switch {
 			case err != nil:
 				return failure.WithReport(err, report)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/commands/config"
@@ -150,6 +151,17 @@ func fillSpares(c config.Config) func(context.Context, operation.Env, string, ba
 		}
 		return s.FillSpares(ctx, env, pool, dryRun)
 	}
+}
+
+// SparePools lists the pools that have a base, in order.
+func SparePools(view ledger.View) []string {
+	bases, _ := base.All(view) // an error is reported by what needs the records
+	var pools []string
+	for _, b := range bases {
+		pools = append(pools, b.Pool)
+	}
+	slices.Sort(pools)
+	return slices.Compact(pools)
 }
 
 // instanceBase is a base as an instance is made from it.

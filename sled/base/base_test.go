@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
@@ -170,7 +171,7 @@ func TestARetiredBaseLeavesNothingBehind(t *testing.T) {
 	b := newBench(t)
 	before := b.state()
 	b.ensure()
-	if _, _, err := settings().Retire(t.Context(), b.env, first, nobody, false); err != nil {
+	if _, _, err := settings().Retire(t.Context(), b.env, first, alone(nobody), false); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(before, b.state()); d != "" {
@@ -179,7 +180,7 @@ func TestARetiredBaseLeavesNothingBehind(t *testing.T) {
 	if all, err := base.All(operationtest.View(b, b.env)); err != nil || len(all) > 0 || len(operation.Open(operationtest.View(b, b.env))) > 0 {
 		t.Errorf("on record: %v, %v", all, err)
 	}
-	if there, _, err := settings().Retire(t.Context(), b.env, first, nobody, false); there || err != nil {
+	if there, _, err := settings().Retire(t.Context(), b.env, first, alone(nobody), false); there || err != nil {
 		t.Errorf("once more: %v, %v", there, err)
 	}
 }
@@ -205,7 +206,7 @@ func TestARetiredBaseMayBeHalfGone(t *testing.T) {
 			before := b.state()
 			b.ensure()
 			change(b)
-			if _, _, err := settings().Retire(t.Context(), b.env, first, nobody, false); err != nil {
+			if _, _, err := settings().Retire(t.Context(), b.env, first, alone(nobody), false); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(before, b.state()); d != "" {
@@ -213,6 +214,11 @@ func TestARetiredBaseMayBeHalfGone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// alone is where no zones are cloned ahead.
+func alone(since base.Cloned) base.Clones {
+	return base.Clones{Since: since, Ahead: func(ledger.View, *inventory.Inventory, string) (base.Ahead, error) { return base.Ahead{}, nil }}
 }
 
 // nobody has cloned a base.
@@ -225,7 +231,7 @@ func TestABaseThatWasClonedMeanwhileIsNotRetired(t *testing.T) {
 	b.ensure()
 	before := b.state()
 	cloned := func(_, _ ledger.View, base string) (string, error) { return "instance of " + base, nil }
-	_, _, err := settings().Retire(t.Context(), b.env, first, cloned, false)
+	_, _, err := settings().Retire(t.Context(), b.env, first, alone(cloned), false)
 	if needed, ok := errors.AsType[*base.NeededError](err); !ok || !strings.Contains(needed.Reason, "instance of "+first) || b.state() != before {
 		t.Errorf("error: %v", err)
 	}
@@ -251,14 +257,14 @@ func TestABaseThatIsNeededIsNotRetired(t *testing.T) {
 			b.ensure()
 			need(b)
 			before := b.state()
-			_, _, err := settings().Retire(t.Context(), b.env, first, nobody, false)
+			_, _, err := settings().Retire(t.Context(), b.env, first, alone(nobody), false)
 			if _, ok := errors.AsType[*base.NeededError](err); !ok || b.state() != before {
 				t.Errorf("error: %v", err)
 			}
 		})
 	}
 	b := newBench(t)
-	there, _, err := settings().Retire(t.Context(), b.env, "propolis_base_rpool_7", nobody, false)
+	there, _, err := settings().Retire(t.Context(), b.env, "propolis_base_rpool_7", alone(nobody), false)
 	if there || err != nil {
 		t.Errorf("one that does not exist: %v, %v", there, err)
 	}
@@ -310,7 +316,7 @@ func TestABaseIsMadeWhereverTheRunBeforeWasKilled(t *testing.T) {
 					t.Errorf("at %d, %v: %v", point, err, b.statuses())
 				}
 				for name := range b.statuses() {
-					if _, _, err := settings().Retire(t.Context(), b.env, name, nobody, false); err != nil {
+					if _, _, err := settings().Retire(t.Context(), b.env, name, alone(nobody), false); err != nil {
 						t.Errorf("at %d: retire %s: %v", point, name, err)
 					}
 				}

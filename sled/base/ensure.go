@@ -240,7 +240,7 @@ func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.De
 		case ok:
 			return operation.Decision{}, r, nil
 		case r.UUID == "" && !r.leaving(view):
-			removal := r.removal(seen)
+			removal := r.removal(seen, Ahead{})
 			d.Plan.Actions = append(d.Plan.Actions, removal.Plan.Actions...)
 			d.Intent.Removes = append(d.Intent.Removes, removal.Intent.Removes...)
 			d.OnStart = append(d.OnStart, removal.OnSuccess...)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
@@ -83,9 +84,23 @@ func (*NeededError) Kind() fault.Kind { return fault.Refused }
 // empty: nobody has.
 type Cloned func(before, now ledger.View, base string) (name string, err error)
 
-// Retire removes a base that nothing is cloned from, also not since the sled was
-// looked at. One without a record needs nothing: there is false then.
-func (s Settings) Retire(ctx context.Context, env operation.Env, name string, cloned Cloned, dryRun bool) (there bool, report operation.Report, err error) {
+// Ahead is what removes the zones that were cloned from a base and that nobody has yet.
+type Ahead struct {
+	Zones   []string
+	Facts   []ledger.Fact // written before the first change
+	Removes []operation.Object
+	Actions []plan.Action
+}
+
+// Clones is what others know of the clones of a base.
+type Clones struct {
+	Since Cloned
+	Ahead func(view ledger.View, inv *inventory.Inventory, base string) (Ahead, error)
+}
+
+// Retire removes a base that nothing is cloned from but spares, which go first; also not
+// since the sled was looked at. One without a record needs nothing: there is false then.
+func (s Settings) Retire(ctx context.Context, env operation.Env, name string, clones Clones, dryRun bool) (there bool, report operation.Report, err error) {
 	before, err := operation.Decided(ctx, env, dryRun)
 	if err != nil {
 		return false, report, err
@@ -101,16 +116,20 @@ func (s Settings) Retire(ctx context.Context, env operation.Env, name string, cl
 			if err != nil || !there {
 				return operation.Decision{}, err
 			}
-			if err := r.needed(view, seen); err != nil {
+			ahead, err := clones.Ahead(view, seen.Inv, name)
+			if err != nil {
 				return operation.Decision{}, err
 			}
-			switch user, err := cloned(before, view, name); {
+			if err := r.needed(view, seen, ahead.Zones); err != nil {
+				return operation.Decision{}, err
+			}
+			switch user, err := clones.Since(before, view, name); {
 			case err != nil:
 				return operation.Decision{}, err
 			case user != "":
 				return operation.Decision{}, &NeededError{Zone: name, Reason: user + " was cloned from it meanwhile"}
 			}
-			return r.removal(seen), nil
+			return r.removal(seen, ahead), nil
 		},
 	})
 	return true, report, err
@@ -128,8 +147,12 @@ func find(view ledger.View, name string) (r Record, there bool, err error) {
 	return all[i], true, nil
 }
 
-func (r Record) needed(view ledger.View, seen Look) error {
-	if clones := clonesOf(r, seen); len(clones) > 0 {
+// needed refuses a base that something is cloned from, but for some zones.
+func (r Record) needed(view ledger.View, seen Look, but []string) error {
+	clones := slices.DeleteFunc(clonesOf(r, seen), func(clone string) bool {
+		return slices.ContainsFunc(but, func(zone string) bool { return strings.HasPrefix(clone+"/", path.Dir(r.Dataset)+"/"+zone+"/") })
+	})
+	if len(clones) > 0 {
 		return &NeededError{Zone: r.Zone, Reason: strings.Join(clones, ", ") + " is cloned from it"}
 	}
 	for _, open := range operation.Open(view) {
@@ -140,12 +163,12 @@ func (r Record) needed(view ledger.View, seen Look) error {
 	return nil
 }
 
-// removal removes what exists of a base.
-func (r Record) removal(seen Look) operation.Decision {
-	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, OnSuccess: []ledger.Fact{{Key: r.key()}}}
+// removal removes what was cloned ahead from a base, and what exists of it.
+func (r Record) removal(seen Look, ahead Ahead) operation.Decision {
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: ahead.Actions}, OnStart: ahead.Facts, OnSuccess: []ledger.Fact{{Key: r.key()}}}
 	z, there := seen.Inv.Zone(r.Zone)
 	dataset, exists := seen.Inv.Dataset(r.Dataset)
-	d.Intent.Removes = []operation.Object{{Kind: "zone", Name: r.Zone, Identity: z.UUID}, {Kind: "dataset", Name: r.Dataset, Identity: dataset.GUID}}
+	d.Intent.Removes = append(ahead.Removes, operation.Object{Kind: "zone", Name: r.Zone, Identity: z.UUID}, operation.Object{Kind: "dataset", Name: r.Dataset, Identity: dataset.GUID})
 	add := func(object, why string, step plan.Step) {
 		d.Plan.Actions = append(d.Plan.Actions, plan.Action{ID: step.Verb() + " " + object, Object: object, Why: why, Change: plan.Remove, Step: step})
 	}

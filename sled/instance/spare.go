@@ -154,7 +154,7 @@ type spareSeen struct {
 	cloned bool
 }
 
-// SpareSubject is the lock of whoever makes spares on a pool.
+// SpareSubject is the lock under which spares of a pool are made.
 func SpareSubject(pool string) string { return naming.KeySpare + pool }
 
 // FillSpares makes a pool have as many spares as are wanted, and removes those that are
@@ -212,10 +212,9 @@ func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.St
 		case spare.Why == "":
 			wanted--
 		default:
-			d.OnStart = append(d.OnStart, spare.Forget())
-			leaving := spare.Incarnation()
-			d.Intent.Removes = append(d.Intent.Removes, removes([]record.Incarnation{leaving}, Observed{Inv: seen.inv})[:2]...)
-			d.Plan.Actions = append(d.Plan.Actions, because(downRun(leaving, nil, Observed{Inv: seen.inv}, ""), "a spare; "+spare.Why)...)
+			g := giveUp(spare.Spare, seen.inv, spare.Why)
+			d.OnStart = append(d.OnStart, g.Facts...)
+			d.Intent.Removes, d.Plan.Actions = append(d.Intent.Removes, g.Removes...), append(d.Plan.Actions, g.Actions...)
 		}
 	}
 	base, ok := s.Base(view, pool)
@@ -238,6 +237,44 @@ func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.St
 		d.Plan.Drawn[spare.PropolisID] = fmt.Sprintf("SPARE%d-UUID", n)
 	}
 	return d, made, nil
+}
+
+// GivenUp is what removes spares: the facts are written first, so that no incarnation
+// takes one.
+type GivenUp struct {
+	Zones   []string
+	Facts   []ledger.Fact
+	Removes []operation.Object
+	Actions []plan.Action
+}
+
+func giveUp(spare record.Spare, inv *inventory.Inventory, why string) GivenUp {
+	leaving, seen := spare.Incarnation(), Observed{Inv: inv}
+	return GivenUp{
+		Zones: []string{spare.Zone}, Facts: []ledger.Fact{spare.Forget()},
+		Removes: removes([]record.Incarnation{leaving}, seen)[:2],
+		Actions: because(downRun(leaving, nil, seen, ""), "a spare; "+why),
+	}
+}
+
+// GiveUpSpares removes the spares that were cloned from a base and do not run.
+func GiveUpSpares(view ledger.View, inv *inventory.Inventory, base string) (all GivenUp, err error) {
+	recorded, err := record.Spares(view)
+	for _, spare := range recorded {
+		if z, _ := inv.Zone(spare.Zone); spare.Base != base || z.State == zone.Running {
+			continue
+		}
+		g := giveUp(spare, inv, "its base is retired")
+		all.Zones, all.Facts = append(all.Zones, g.Zones...), append(all.Facts, g.Facts...)
+		all.Removes, all.Actions = append(all.Removes, g.Removes...), append(all.Actions, g.Actions...)
+	}
+	return all, err
+}
+
+// FewSpares reports whether fewer spares of a pool are recorded than are wanted.
+func (s Settings) FewSpares(view ledger.View, pool string) bool {
+	recorded, err := record.Spares(view)
+	return err == nil && s.Spares > len(slices.DeleteFunc(recorded, func(r record.Spare) bool { return r.Pool != pool || r.Failed }))
 }
 
 // reaped reports whether an operation on something else, a reap, removes a spare.

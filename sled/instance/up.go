@@ -113,7 +113,7 @@ func bringUpActions(b layout.Blueprint, r record.Record, p progress, arrive *pro
 	return w.actions, nil
 }
 
-// unsetMemo takes what a dataset says of the instance back, where the dataset stays.
+// unsetMemo takes the memo of an instance off a dataset that stays.
 func (w *way) unsetMemo(dataset string) {
 	for i, a := range w.actions[StageEnsure] {
 		if step, ok := a.Step.(zfs.Set); ok && step.Dataset == dataset {

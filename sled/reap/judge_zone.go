@@ -38,9 +38,7 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	owner := f.inv.Owner(k.names, z)
 	r, recorded := k.zones[z.Name]
 	b, based := k.bases[z.Name]
-	spare, ahead := k.spares[z.Name]
-	ahead = ahead && spare.Zonepath == z.Path
-	if !owner.Ours() && !r.named(z, owner) && (!based && !ahead || owner.Evidence != naming.Alike) {
+	if !owner.Ours() && !r.named(z, owner) && (!based && k.spares[z.Name].Zonepath != z.Path || owner.Evidence != naming.Alike) {
 		o.Verdict, o.Reason = Unknown, owner.Doubt
 		return o, owner.Evidence == naming.Alike
 	}
