@@ -87,7 +87,8 @@ type Cloned func(before, now ledger.View, base string) (name string, err error)
 // Ahead is what removes the zones that were cloned from a base and that nobody has yet.
 type Ahead struct {
 	Zones   []string
-	Facts   []ledger.Fact // written before the first change
+	Begun   []ledger.Fact // written before the first change
+	Ended   []ledger.Fact // written when they are gone
 	Removes []operation.Object
 	Actions []plan.Action
 }
@@ -165,7 +166,7 @@ func (r Record) needed(view ledger.View, seen Look, but []string) error {
 
 // removal removes what was cloned ahead from a base, and what exists of it.
 func (r Record) removal(seen Look, ahead Ahead) operation.Decision {
-	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: ahead.Actions}, OnStart: ahead.Facts, OnSuccess: []ledger.Fact{{Key: r.key()}}}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: ahead.Actions}, OnStart: ahead.Begun, OnSuccess: append(ahead.Ended, ledger.Fact{Key: r.key()})}
 	z, there := seen.Inv.Zone(r.Zone)
 	dataset, exists := seen.Inv.Dataset(r.Dataset)
 	d.Intent.Removes = append(ahead.Removes, operation.Object{Kind: "zone", Name: r.Zone, Identity: z.UUID}, operation.Object{Kind: "dataset", Name: r.Dataset, Identity: dataset.GUID})

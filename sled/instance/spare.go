@@ -140,7 +140,7 @@ func takes(d *operation.Decision, spare *record.Spare) error {
 	}
 	d.OnStart = append(d.OnStart, spare.Forget())
 	failed := *spare
-	failed.Failed = true
+	failed.Unfit = "a VM could not use it"
 	fact, err := failed.Fact()
 	d.OnUndo = append(d.OnUndo, fact)
 	return err
@@ -212,8 +212,11 @@ func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.St
 		case spare.Why == "":
 			wanted--
 		default:
-			g := giveUp(spare.Spare, seen.inv, spare.Why)
-			d.OnStart = append(d.OnStart, g.Facts...)
+			g, err := giveUp(spare.Spare, seen.inv, spare.Why)
+			if err != nil {
+				return d, nil, err
+			}
+			d.OnStart, d.OnSuccess = append(d.OnStart, g.Begun...), append(d.OnSuccess, g.Ended...)
 			d.Intent.Removes, d.Plan.Actions = append(d.Intent.Removes, g.Removes...), append(d.Plan.Actions, g.Actions...)
 		}
 	}
@@ -239,22 +242,25 @@ func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.St
 	return d, made, nil
 }
 
-// GivenUp is what removes spares: the facts are written first, so that no incarnation
-// takes one.
+// GivenUp is what removes spares. Begun is written first, so that no incarnation takes one,
+// and Ended when they are gone.
 type GivenUp struct {
 	Zones   []string
-	Facts   []ledger.Fact
+	Begun   []ledger.Fact
+	Ended   []ledger.Fact
 	Removes []operation.Object
 	Actions []plan.Action
 }
 
-func giveUp(spare record.Spare, inv *inventory.Inventory, why string) GivenUp {
+func giveUp(spare record.Spare, inv *inventory.Inventory, why string) (GivenUp, error) {
 	leaving, seen := spare.Incarnation(), Observed{Inv: inv}
+	spare.Unfit = "its removal did not end"
+	begun, err := spare.Fact()
 	return GivenUp{
-		Zones: []string{spare.Zone}, Facts: []ledger.Fact{spare.Forget()},
+		Zones: []string{spare.Zone}, Begun: []ledger.Fact{begun}, Ended: []ledger.Fact{spare.Forget()},
 		Removes: removes([]record.Incarnation{leaving}, seen)[:2],
 		Actions: because(downRun(leaving, nil, seen, ""), "a spare; "+why),
-	}
+	}, err
 }
 
 // GiveUpSpares removes the spares that were cloned from a base and do not run.
@@ -264,8 +270,11 @@ func GiveUpSpares(view ledger.View, inv *inventory.Inventory, base string) (all 
 		if z, _ := inv.Zone(spare.Zone); spare.Base != base || z.State == zone.Running {
 			continue
 		}
-		g := giveUp(spare, inv, "its base is retired")
-		all.Zones, all.Facts = append(all.Zones, g.Zones...), append(all.Facts, g.Facts...)
+		g, err := giveUp(spare, inv, "its base is retired")
+		if err != nil {
+			return all, err
+		}
+		all.Zones, all.Begun, all.Ended = append(all.Zones, g.Zones...), append(all.Begun, g.Begun...), append(all.Ended, g.Ended...)
 		all.Removes, all.Actions = append(all.Removes, g.Removes...), append(all.Actions, g.Actions...)
 	}
 	return all, err
@@ -274,7 +283,7 @@ func GiveUpSpares(view ledger.View, inv *inventory.Inventory, base string) (all 
 // FewSpares reports whether fewer spares of a pool are recorded than are wanted.
 func (s Settings) FewSpares(view ledger.View, pool string) bool {
 	recorded, err := record.Spares(view)
-	return err == nil && s.Spares > len(slices.DeleteFunc(recorded, func(r record.Spare) bool { return r.Pool != pool || r.Failed }))
+	return err == nil && s.Spares > len(slices.DeleteFunc(recorded, func(r record.Spare) bool { return r.Pool != pool || r.Unfit != "" }))
 }
 
 // reaped reports whether an operation on something else, a reap, removes a spare.

@@ -37,6 +37,9 @@ func hands() int {
 func dealt() (all []dealtRow) {
 	table := lattice.Sleds()
 	sleds := table.Cover(sledtest.Strength())
+	for i := range sleds {
+		sleds[i] = sleds[i].Spareless() // what takes them and makes them has verbs of its own
+	}
 	used := make([]int, len(sleds))
 	for _, r := range rows() {
 		d := dealtRow{row: r}

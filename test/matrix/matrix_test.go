@@ -91,6 +91,7 @@ func rows() []row {
 		{name: "no zone", fits: oneBase, adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
 		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone bundle create ZONE"},
 		{name: "base", fits: oneBase, prepare: (*scene).noBase, line: "base ensure", ends: []string{}, stays: true},
+		{name: "no base and no spares", config: spared(), noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "reap", fits: oneBase, prepare: (*scene).scatter, line: "reap"},
 		{name: "reap after a reboot", fits: mindful, mortal: true, ready: []string{sledtest.Web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},

@@ -101,7 +101,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "a spare that a VM could not use is tried again",
-			Plant: []Patch{{"sled/instance/layout/spare.go", "case s.Failed:", "case s.Failed && !MUTANT:"}},
+			Plant: []Patch{{"sled/instance/layout/spare.go", "case s.Unfit != \"\":", "case s.Unfit != \"\" && !MUTANT:"}},
 			Found: script("spares", "a VM could not use it"),
 		},
 		{

@@ -36,8 +36,8 @@ func SpareDoubt(b Blueprint, s record.Spare, inv *inventory.Inventory) string {
 	home, _ := inv.Dataset(s.Dataset)
 	mark := home.User[naming.PropertyInstance]
 	switch {
-	case s.Failed:
-		return "a VM could not use it"
+	case s.Unfit != "":
+		return s.Unfit
 	case s.Clean == "":
 		return "it was never finished"
 	case !there:

@@ -29,8 +29,8 @@ type Spare struct {
 	// Clean is what the zone was when it was finished, as a digest
 	// (layout.SpareFingerprint); empty: it is not finished, or is not to be used.
 	Clean string `json:"clean,omitempty"`
-	// Failed is set once a VM was to use it and could not: nobody tries it again.
-	Failed bool `json:"failed,omitempty"`
+	// Unfit is why nobody takes it any more: a VM could not use it, or it is being removed.
+	Unfit string `json:"unfit,omitempty"`
 }
 
 // Key is the key of the record in the ledger.
