@@ -197,6 +197,9 @@ func (p *player) finish() error {
 			}
 		}
 	}
+	if err := p.unspare(); err != nil {
+		return err
+	}
 	now, err := p.world()
 	if err != nil {
 		return err

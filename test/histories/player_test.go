@@ -65,6 +65,9 @@ func prepare(row lattice.Row) (*player, error) {
 		p.model.vms[name] = &vm{life: none}
 	}
 	p.pool, err = row.Pool(ctx, sled)
+	if err == nil {
+		err = p.configure(row.Spareless())
+	}
 	for _, line := range append(foreign(row, "db1"), "sledctl bootstrap") {
 		if err == nil {
 			err = p.must(line)
@@ -80,8 +83,29 @@ func prepare(row lattice.Row) (*player, error) {
 	if p.keys, err = p.ledger(); err != nil {
 		return nil, err
 	}
-	p.configured, err = p.configurations()
+	if p.configured, err = p.configurations(); err != nil || row.Is(lattice.Spares) == lattice.None {
+		return p, err
+	}
+	if err = p.configure(row); err == nil {
+		err = p.must("sledctl bootstrap")
+	}
 	return p, err
+}
+
+// configure writes the configuration of a row.
+func (p *player) configure(row lattice.Row) error {
+	return host.WriteFile(p.sled.Host().Files(), "/etc/sledctl/config.toml", []byte(row.Config()), 0o600)
+}
+
+// unspare has bootstrap remove the spares.
+func (p *player) unspare() error {
+	if p.row.Is(lattice.Spares) == lattice.None {
+		return nil
+	}
+	if err := p.configure(p.row.Spareless()); err != nil {
+		return err
+	}
+	return p.must("sledctl bootstrap")
 }
 
 // settle waits until what others have is up.
