@@ -29,7 +29,7 @@ type Spare struct {
 	// Clean is what the zone was when it was finished, as a digest
 	// (layout.SpareFingerprint); empty: it is not finished, or is not to be used.
 	Clean string `json:"clean,omitempty"`
-	// Unfit is why nobody takes it any more: a VM could not use it, or it is being removed.
+	// Unfit is why no VM may take it: one could not use it, or it is being removed.
 	Unfit string `json:"unfit,omitempty"`
 }
 
