@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
@@ -117,7 +118,7 @@ func zonesShown(ctx context.Context, e *cli.Env, all bool) ([]shownZone, error) 
 			continue
 		}
 		s := shownZone{Name: z.Name, State: string(z.State), Brand: z.Brand, Zonepath: z.Path, UUID: z.UUID}
-		if owner.Role == naming.RoleInstance {
+		if owner.Role == naming.RoleInstance && owner.Instance != uuid.Nil { // a spare is named like an instance's
 			s.Instance = owner.Instance.String()
 			if r, known, err := record.Load(view, s.Instance); err == nil && known {
 				s.Instance = r.Name
