@@ -110,6 +110,9 @@ func Variable(environ []string, name string) string {
 	return ""
 }
 
+// ActOn has the run act on a host, as --host does.
+func (e *Env) ActOn(name string) { e.Flags.host = name }
+
 // HostName is --host, else SLEDCTL_HOST, else what suits the system.
 func (e *Env) HostName() string {
 	if e.Flags.host != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/failure"
@@ -35,25 +36,31 @@ func checkSize(size int, o sim.Options) error {
 	return &cli.UsageError{Text: fmt.Sprintf("--size %d: the VMs need %s", size, lacks)}
 }
 
-// populate prepares a fresh sled and runs so many VMs on it, as bootstrap and instance
-// ensure do. The commands of the sled take no time meanwhile.
-func populate(ctx context.Context, e *cli.Env, size int, o sim.Options) error {
+// prepare prepares a fresh sled, as bootstrap does.
+func prepare(ctx context.Context, e *cli.Env) (instance.Settings, operation.Env, error) {
 	settings, err := e.BootstrapSettings()
 	if err != nil {
-		return err
+		return instance.Settings{}, operation.Env{}, err
 	}
 	_, env, err := e.Operation()
 	if err != nil {
-		return err
+		return instance.Settings{}, env, err
 	}
 	if _, err := settings.Run(ctx, env, false); err != nil {
-		return failure.WithReport(err)
+		return instance.Settings{}, env, failure.WithReport(err)
 	}
 	s, env, err := e.Instances(ctx)
+	env.Observe = nil // nobody reads a thousand bring-ups
+	return s, env, err
+}
+
+// populate prepares a fresh sled and runs so many VMs on it, as bootstrap and instance
+// ensure do. The commands of the sled take no time meanwhile.
+func populate(ctx context.Context, e *cli.Env, size int, o sim.Options) error {
+	s, env, err := prepare(ctx, e)
 	if err != nil {
 		return err
 	}
-	env.Observe = nil // nobody reads a thousand bring-ups
 	names := make([]string, size)
 	for n := range names {
 		names[n] = fmt.Sprintf("vm%d", n+1)
