@@ -16,7 +16,8 @@ const (
 )
 
 // spares fills up the spares of each pool until ctx ends. A pool on which none could be
-// made is not tried again before the ledger has changed.
+// made is not tried again before somebody else has written to the ledger. Where none are
+// wanted any more, it is bootstrap that removes those there.
 func (a *agent) spares(ctx context.Context) {
 	if a.Instance.Spares == 0 || a.SparePools == nil {
 		return
@@ -45,8 +46,10 @@ func (a *agent) fillSpares(ctx context.Context, tried map[string]uint64, all boo
 		if !all && (tried[pool] == view.Seq() || !a.Instance.FewSpares(view, pool)) {
 			continue
 		}
-		tried[pool] = view.Seq()
 		_, err := a.Instance.FillSpares(ctx, a.env, pool, false)
+		if now, err := book.Read(ctx); err == nil { // with what the attempt wrote itself
+			tried[pool] = now.Seq()
+		}
 		if _, locked := errors.AsType[*operation.LockedError](err); err != nil && !locked && ctx.Err() == nil {
 			a.Log.Warn("spares could not be made", "pool", pool, "cause", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
@@ -15,7 +16,7 @@ const oneSpare = sledtest.TunedConfig + "\n[instance]\nspares = 1\n"
 // aSpare is a sled with one spare on its one pool.
 func aSpare(t *testing.T, o sim.Options) again {
 	t.Helper()
-	s := again{Operator: sledtest.New(t, o, oneSpare)}
+	s := again{Operator: sledtest.New(t, o, oneSpare), mounted: true}
 	s.Run("bootstrap")
 	s.zone = "propolis_instance_" + between(s.Run("zone list -H -o name"), "propolis_instance_", "\n")
 	s.base = "propolis_base_" + between(s.Run("zone list -H -o name"), "propolis_base_", "\n")
@@ -29,36 +30,7 @@ func aSpare(t *testing.T, o sim.Options) again {
 // TestASpareThatWasTamperedWithIsNotTaken changes something of a spare: the VM is cloned, and
 // the spare is removed.
 func TestASpareThatWasTamperedWithIsNotTaken(t *testing.T) {
-	for name, c := range map[string]struct {
-		tamper func(again)
-		why    string // empty: the rollback undoes it
-	}{
-		"nothing":           {func(again) {}, ""},
-		"files in its root": {func(s again) { s.WriteFile(s.root+"/etc/passwd", "evil::0:0::/:/bin/sh\n") }, ""},
-		"its configuration, in what sledctl sets": {func(s again) {
-			s.Command("zonecfg -z " + s.zone + " add attr ; set name=x ; set type=string ; set value=y ; end")
-		}, "its zone's configuration differs"},
-		"its configuration, in what sledctl does not look at": {func(s again) {
-			s.Command("zonecfg -z " + s.zone + " set bootargs=\"-m verbose\"")
-		}, "are not those of then"},
-		"its snapshots, made again with other contents": {func(s again) {
-			s.WriteFile(s.root+"/etc/passwd", "evil::0:0::/:/bin/sh\n")
-			s.Command("zfs destroy -r " + s.dataset + "@sledctl-clean")
-			s.Command("zfs snapshot -r " + s.dataset + "@sledctl-clean")
-		}, "are not those of then"},
-		"a later snapshot of somebody's": {func(s again) {
-			s.Command("zfs snapshot " + s.dataset + "/ROOT/zbe@mine")
-		}, "are not those of then"},
-		"its state": {func(s again) {
-			s.Command("zoneadm -z " + s.zone + " mark incomplete")
-		}, "its zone is incomplete"},
-		"the mark of its dataset": {func(s again) {
-			s.Command("zfs set sledctl:instance=another " + s.dataset)
-		}, "has lost its mark"},
-		"the mark of its base": {func(s again) {
-			s.Command("zfs set sledctl:base=another " + strings.Replace(s.dataset, s.zone, s.base, 1))
-		}, "its base is not the one that zones are cloned from now"},
-	} {
+	for name, c := range tamperings() {
 		t.Run(name, func(t *testing.T) {
 			s := aSpare(t, sledtest.Small())
 			spare := s.zone
@@ -167,5 +139,24 @@ func TestTheAgentFillsUpSpares(t *testing.T) {
 		before := s.Comparable()
 		time.Sleep(time.Minute)
 		s.Same(before, "an agent with nothing to fill up")
+	})
+}
+
+// One that could not be made is not tried every ten seconds, but once something is new.
+func TestTheAgentDoesNotInsistOnASpare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aSpare(t, sledtest.Small())
+		s.Lobby = &sledtest.Lobby{}
+		s.Run("instance ensure web1")
+		s.Arm(world.Fault{Name: world.FaultFail, Match: "zoneadm clone", Times: 1, Exit: 1, Text: "the injected failure"})
+		defer s.StartAgent(t, s.Host()).Stop()
+		spares := func() int { return strings.Count(s.Run("reap -n -H"), "\tspare\t") }
+		if time.Sleep(time.Minute); spares() != 0 {
+			t.Error("it was tried again")
+		}
+		s.Run("instance stop web1")
+		if time.Sleep(15 * time.Second); spares() != 1 {
+			t.Error("it was not tried again although the ledger has changed")
+		}
 	})
 }

@@ -99,6 +99,59 @@ func (b *batch) addResources(c Config) {
 	}
 }
 
+// reconfigureCommand is one zonecfg process. The new attrs come first, and the old ones
+// go after them: at any time one says whose the zone is. All else is removed and added, so
+// that the resources stand in the order in which configureCommand writes them.
+func reconfigureCommand(name string, old, wanted Config) (host.Command, error) {
+	if err := ValidateName(name); err != nil {
+		return host.Command{}, err
+	}
+	if err := wanted.Validate(); err != nil {
+		return host.Command{}, err
+	}
+	if d := Compare(resourceless(wanted), resourceless(old)); len(d) > 0 {
+		return host.Command{}, &ValueError{Property: d[0].Property, Value: d[0].Wanted, Reason: "cannot be changed once the zone exists"}
+	}
+	b := batch{"-z", name}
+	for _, a := range lacking(wanted.Attrs, old.Attrs) {
+		if slices.ContainsFunc(old.Attrs, func(o Attr) bool { return o.Name == a.Name }) {
+			return host.Command{}, &ValueError{Property: "attr", Value: a.Name, Reason: "is there with another value, and zonecfg takes no second one of that name"}
+		}
+		b.add("attr", [2]string{"name", a.Name}, [2]string{"type", a.Type}, [2]string{"value", a.Value})
+	}
+	for _, a := range lacking(old.Attrs, wanted.Attrs) {
+		b.remove("attr", "name", a.Name)
+	}
+	for _, f := range old.FS {
+		b.remove("fs", "dir", f.Dir)
+	}
+	for _, n := range old.Nets {
+		b.remove("net", "physical", n.Physical)
+	}
+	for _, d := range old.Devices {
+		b.remove("device", "match", d)
+	}
+	for _, d := range old.Datasets {
+		b.remove("dataset", "name", d)
+	}
+	b.addResources(wanted)
+	if len(b) > 2 {
+		b = slices.Delete(b, 2, 3) // the first statement has no ";" before it
+	}
+	return host.Command{Program: "zonecfg", Args: b}, nil
+}
+
+// resourceless is what of a configuration a Reconfigure does not change.
+func resourceless(c Config) Config {
+	c.Attrs, c.FS, c.Nets, c.Devices, c.Datasets = nil, nil, nil, nil, nil
+	return c
+}
+
+// lacking are the attrs that others lack.
+func lacking(all, others []Attr) []Attr {
+	return slices.DeleteFunc(slices.Clone(all), func(a Attr) bool { return slices.Contains(others, a) })
+}
+
 // overwriting is a configureCommand for where the same configuration is there
 // already, and no index names it.
 func overwriting(c host.Command) host.Command {
@@ -123,6 +176,11 @@ func (b *batch) add(resource string, properties ...[2]string) {
 		b.set(p[0], p[1])
 	}
 	*b = append(*b, ";", "end")
+}
+
+// remove is the statement that removes the resource with this property.
+func (b *batch) remove(resource, property, value string) {
+	*b = append(*b, ";", "remove", resource, property+"="+quote(value))
 }
 
 func (b *batch) addFS(f FS) {

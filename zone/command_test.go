@@ -34,6 +34,50 @@ func instance() Config {
 	}
 }
 
+// A zone that is configured as one is and becomes another loses what it had and is given
+// what is wanted, of each resource.
+func TestReconfigureCommand(t *testing.T) {
+	plain := Config{Brand: "sparse", Zonepath: "/zone/web1", IPType: "exclusive", Limitpriv: "default,sys_time"}
+	plain.Attrs = []Attr{{Name: "sledctl-spare", Type: "string", Value: "8dca5b39"}}
+	const (
+		added = `add fs ';' set 'type="lofs"' ';' set 'dir="/opt/oxide/propolis-server"' ';' set 'special="/opt/oxide/propolis-server"' ';' ` +
+			`set 'options=["ro","nodevices"]' ';' end ';' ` +
+			`add net ';' set 'physical="vnic_propolis_guest0"' ';' end ';' ` +
+			`add net ';' set 'physical="vnic_propolis0"' ';' set 'allowed-address="10.0.0.2/24"' ';' set 'defrouter="10.0.0.1"' ';' end ';' ` +
+			`add device ';' set 'match="/dev/vmm/*"' ';' end ';' add device ';' set 'match="/dev/vmmctl"' ';' end ';' ` +
+			`add dataset ';' set 'name="rpool/data"' ';' end`
+		removed = `remove fs 'dir="/opt/oxide/propolis-server"' ';' ` +
+			`remove net 'physical="vnic_propolis_guest0"' ';' remove net 'physical="vnic_propolis0"' ';' ` +
+			`remove device 'match="/dev/vmm/*"' ';' remove device 'match="/dev/vmmctl"' ';' remove dataset 'name="rpool/data"'`
+		instanceMark = `add attr ';' set 'name="sledctl-instance"' ';' set 'type="string"' ';' set 'value="54f1cc77 (web 1)"' ';' end ';' ` +
+			`remove attr 'name="sledctl-spare"' ';' `
+		spareMark = `add attr ';' set 'name="sledctl-spare"' ';' set 'type="string"' ';' set 'value="8dca5b39"' ';' end ';' ` +
+			`remove attr 'name="sledctl-instance"' ';' `
+	)
+	for name, c := range map[string]struct {
+		old, wanted Config
+		want        string
+	}{
+		"all is new":        {plain, instance(), instanceMark + added},
+		"all goes":          {instance(), plain, spareMark + removed},
+		"all is as it was":  {instance(), instance(), removed + ` ';' ` + added},
+		"there are no more": {plain, plain, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := shell(t)(reconfigureCommand("web1", c.old, c.wanted))
+			if diff := cmp.Diff(strings.TrimSpace("zonecfg -z web1 "+c.want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	other := instance()
+	other.Attrs = []Attr{{Name: "sledctl-instance", Type: "string", Value: "another"}}
+	var refused *ValueError
+	if _, err := reconfigureCommand("web1", instance(), other); !errors.As(err, &refused) {
+		t.Errorf("an attr of the same name with another value: %v", err)
+	}
+}
+
 func TestCommandLines(t *testing.T) {
 	line := shell(t)
 	for _, c := range []struct{ got, want string }{

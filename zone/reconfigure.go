@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -60,17 +59,23 @@ func (s Reconfigure) Do(ctx context.Context, h host.Host) error {
 		}
 		return err
 	}
+	if err := s.change(ctx, h, c, s.New); err != nil {
+		return cleanUp(ctx, err, func(ctx context.Context) error { return s.takeBack(ctx, h) })
+	}
+	return nil
+}
+
+// change runs the zonecfg and reads back what it should have made. What it returns has
+// changed the zone perhaps.
+func (s Reconfigure) change(ctx context.Context, h host.Host, c host.Command, wanted Config) error {
 	r, err := h.Run(ctx, c)
 	if err != nil {
 		return err
 	}
-	if err = zonecfgFailure(c, r, s.Name); err == nil {
-		err = s.is(h.Files(), s.New)
+	if err := zonecfgFailure(c, r, s.Name); err != nil {
+		return err
 	}
-	if err == nil {
-		return nil
-	}
-	return cleanUp(ctx, err, func(ctx context.Context) error { return s.takeBack(ctx, h) })
+	return s.is(h.Files(), wanted)
 }
 
 // takeBack makes the zone as Old again, from whatever it is.
@@ -83,14 +88,7 @@ func (s Reconfigure) takeBack(ctx context.Context, h host.Host) error {
 	if err != nil {
 		return err
 	}
-	r, err := h.Run(ctx, c)
-	if err == nil {
-		err = zonecfgFailure(c, r, s.Name)
-	}
-	if err == nil {
-		err = s.is(h.Files(), s.Old)
-	}
-	return err
+	return s.change(ctx, h, c, s.Old)
 }
 
 // is fails unless the zone is configured like that.
@@ -103,56 +101,4 @@ func (s Reconfigure) is(f host.Files, wanted Config) error {
 		return &MismatchError{Zone: s.Name, Differences: d}
 	}
 	return nil
-}
-
-// reconfigureCommand is one zonecfg process. The new attrs come first, and the old ones
-// go after them: at any time one says whose the zone is. All else is removed and added, so
-// that the resources stand in the order in which configureCommand writes them.
-func reconfigureCommand(name string, old, wanted Config) (host.Command, error) {
-	if err := ValidateName(name); err != nil {
-		return host.Command{}, err
-	}
-	if err := wanted.Validate(); err != nil {
-		return host.Command{}, err
-	}
-	if d := Compare(resourceless(wanted), resourceless(old)); len(d) > 0 {
-		return host.Command{}, &ValueError{Property: d[0].Property, Value: d[0].Wanted, Reason: "cannot be changed once the zone exists"}
-	}
-	b := batch{"-z", name}
-	for _, a := range lacking(wanted.Attrs, old.Attrs) {
-		b.add("attr", [2]string{"name", a.Name}, [2]string{"type", a.Type}, [2]string{"value", a.Value})
-	}
-	for _, a := range lacking(old.Attrs, wanted.Attrs) {
-		b.remove("attr", "name", a.Name)
-	}
-	for _, f := range old.FS {
-		b.remove("fs", "dir", f.Dir)
-	}
-	for _, n := range old.Nets {
-		b.remove("net", "physical", n.Physical)
-	}
-	for _, d := range old.Devices {
-		b.remove("device", "match", d)
-	}
-	b.addResources(wanted)
-	if len(b) > 2 {
-		b = slices.Delete(b, 2, 3) // the first statement has no ";" before it
-	}
-	return host.Command{Program: "zonecfg", Args: b}, nil
-}
-
-// resourceless is what of a configuration a Reconfigure does not change.
-func resourceless(c Config) Config {
-	c.Attrs, c.FS, c.Nets, c.Devices = nil, nil, nil, nil
-	return c
-}
-
-// lacking are the attrs that others lack.
-func lacking(all, others []Attr) []Attr {
-	return slices.DeleteFunc(slices.Clone(all), func(a Attr) bool { return slices.Contains(others, a) })
-}
-
-// remove is the statement that removes the resource with this property.
-func (b *batch) remove(resource, property, value string) {
-	*b = append(*b, ";", "remove", resource, property+"="+quote(value))
 }

@@ -101,7 +101,7 @@ type Instance struct {
 	Memory Size `toml:"memory" default:"2G" doc:"memory of an instance whose description has none"`
 	// Reservoir is of all instances together.
 	Reservoir Size `toml:"reservoir" default:"0" doc:"size that bootstrap gives the VMM reservoir, for all instances together; 0: unchanged"`
-	Spares    int  `toml:"spares" default:"0" doc:"zones that bootstrap keeps cloned ahead on each pool, for new VMs; 0: none"`
+	Spares    int  `toml:"spares" default:"0" doc:"zones kept cloned ahead on each pool for new VMs, by bootstrap and the agent; 0: none"`
 }
 
 // Bundle is what is kept of zones that go.

@@ -230,15 +230,19 @@ func (r *run) importAll(ctx context.Context, kind disk.Kind) bool {
 
 // ready are the bases that are as they must be: most often all are.
 func (r *run) ready(ctx context.Context, pools []string) (map[string]base.Record, error) {
-	l, err := r.env.Ledger(ctx)
-	if err != nil {
-		return nil, err
-	}
-	view, err := l.Read(ctx)
+	view, err := r.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return r.Base.Ready(ctx, r.env.Host, view, pools)
+}
+
+func (r *run) read(ctx context.Context) (ledger.View, error) {
+	l, err := r.env.Ledger(ctx)
+	if err != nil {
+		return ledger.View{}, err
+	}
+	return l.Read(ctx)
 }
 
 // keep sees to the ledger.
@@ -272,11 +276,7 @@ func (r *run) prepare(ctx context.Context, kinds ...disk.Kind) bool {
 
 // whole says whether the ledger is there with all its copies.
 func (r *run) whole(ctx context.Context) bool {
-	l, err := r.env.Ledger(ctx)
-	if err != nil {
-		return false
-	}
-	view, err := l.Read(ctx)
+	view, err := r.read(ctx)
 	return err == nil && !slices.ContainsFunc(view.Members(), func(m ledger.Member) bool { return m.Err != nil })
 }
 
@@ -371,11 +371,7 @@ func (r *run) spares(ctx context.Context, bases []Part) bool {
 
 // sparePools are the pools of which spares are recorded.
 func (r *run) sparePools(ctx context.Context) (map[string]bool, error) {
-	l, err := r.env.Ledger(ctx)
-	if err != nil {
-		return nil, err
-	}
-	view, err := l.Read(ctx)
+	view, err := r.read(ctx)
 	if err != nil {
 		return nil, err
 	}
