@@ -40,7 +40,7 @@ func baseList() terminal.List[shownBase] {
 		{Name: "valid", Value: func(b shownBase) string { return strconv.FormatBool(b.Valid) }},
 		{Name: "clones", Value: func(b shownBase) string { return strconv.Itoa(b.Clones) }, Right: true},
 		{Name: "spares", Value: func(b shownBase) string { return strconv.Itoa(b.Spares) }, Right: true},
-		{Name: "reason", Value: func(b shownBase) string { return b.Reason }},
+		{Name: "reason", Value: func(b shownBase) string { return b.Reason }, Note: true},
 		{Name: "dataset", Value: func(b shownBase) string { return b.Dataset }, Extra: true},
 		{Name: "uuid", Value: func(b shownBase) string { return b.UUID }, Extra: true},
 	}}

@@ -74,7 +74,7 @@ func partList() terminal.List[shownPart] {
 	}
 	tall := &terminal.Tall[shownPart]{Head: func(p shownPart) string { return p.Part }, Detail: detail, Style: style}
 	return terminal.List[shownPart]{Kind: "BootstrapPart", Name: func(p shownPart) string { return p.Part }, Tall: tall, Columns: []column{
-		{Name: "part", Value: func(p shownPart) string { return p.Part }, Whole: true},
+		{Name: "part", Value: func(p shownPart) string { return p.Part }},
 		{Name: "result", Value: func(p shownPart) string { return p.Result }, Style: style},
 		{Name: "actions", Value: func(p shownPart) string { return fmt.Sprint(p.Actions) }, Right: true},
 		{Name: "detail", Value: func(p shownPart) string { return p.Detail }},

@@ -31,7 +31,7 @@ func (e *Env) AddGlobal(root *cobra.Command) {
 // AddOutput gives a command -o, -H and --columns.
 func (e *Env) AddOutput(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP((*string)(&e.Output.Format), "output", "o", "", "`FORMAT`: table, json, tsv or name (default: table, in a pipe tsv)")
+	flags.StringVarP((*string)(&e.Output.Format), "output", "o", "", "`FORMAT`: table, wide, json, tsv or name (default: table, in a pipe tsv)")
 	flags.BoolVarP(&e.Output.NoHeader, "no-header", "H", false, "do not print the header line")
 	flags.StringSliceVar(&e.Output.Columns, "columns", nil, "`NAME,...` of the columns to print, in this order")
 	e.Complete(cmd, "output", func() []string { return terminal.Formats() })

@@ -45,13 +45,13 @@ func InstanceList(e *Env) terminal.List[Instance] {
 	}
 	type column = terminal.Column[Instance]
 	return terminal.List[Instance]{Kind: "Instance", Name: func(s Instance) string { return s.Name }, Columns: []column{
-		{Name: "name", Value: func(s Instance) string { return s.Name }, Whole: true},
+		{Name: "name", Value: func(s Instance) string { return s.Name }},
 		{Name: "state", Value: func(s Instance) string { return s.State }, Style: stateStyle},
 		{Name: "cpus", Value: func(s Instance) string { return strconv.Itoa(s.CPUs) }, Right: true},
 		{Name: "memory", Value: func(s Instance) string { return strconv.FormatUint(s.Memory, 10) }, Human: func(s Instance) string { return terminal.FormatSize(s.Memory) }, Right: true},
 		{Name: "address", Value: func(s Instance) string { return s.Address }},
 		{Name: "updated", Value: func(s Instance) string { return s.Updated.Format(time.RFC3339) }, Human: func(s Instance) string { return terminal.Ago(e.Now(), s.Updated) }},
-		{Name: "reason", Value: func(s Instance) string { return s.Reason }},
+		{Name: "reason", Value: func(s Instance) string { return s.Reason }, Note: true},
 		{Name: "id", Value: func(s Instance) string { return s.ID }, Extra: true},
 		{Name: "propolis_id", Value: func(s Instance) string { return s.PropolisID }, Extra: true},
 		{Name: "zone", Value: func(s Instance) string { return s.Zone }, Extra: true},

@@ -41,8 +41,8 @@ func copyList() terminal.List[shownCopy] {
 		return terminal.Plain
 	}
 	return terminal.List[shownCopy]{Kind: "LedgerCopy", Name: func(c shownCopy) string { return c.Copy }, Columns: []column{
-		{Name: "copy", Value: func(c shownCopy) string { return c.Copy }, Whole: true},
-		{Name: "verdict", Value: func(c shownCopy) string { return string(c.Verdict) }, Style: style, Whole: true},
+		{Name: "copy", Value: func(c shownCopy) string { return c.Copy }},
+		{Name: "verdict", Value: func(c shownCopy) string { return string(c.Verdict) }, Style: style},
 		{Name: "epoch", Value: func(c shownCopy) string { return strconv.FormatUint(c.Epoch, 10) }, Right: true},
 		{Name: "seq", Value: func(c shownCopy) string { return strconv.FormatUint(c.Seq, 10) }, Right: true},
 		{Name: "facts", Value: func(c shownCopy) string { return number(c.Facts) }, Right: true},

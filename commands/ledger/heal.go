@@ -60,7 +60,7 @@ type healed struct {
 func healedList() terminal.List[healed] {
 	type column = terminal.Column[healed]
 	return terminal.List[healed]{Kind: "LedgerChange", Name: func(h healed) string { return cmp.Or(h.Key, h.File) }, Columns: []column{
-		{Name: "action", Value: func(h healed) string { return h.Action }, Whole: true},
+		{Name: "action", Value: func(h healed) string { return h.Action }},
 		{Name: "file", Value: func(h healed) string { return h.File }},
 		{Name: "seq", Value: func(h healed) string {
 			if h.Seq == 0 {

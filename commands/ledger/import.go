@@ -50,8 +50,8 @@ in FILE stays: a second run changes nothing.`,
 func importedList() terminal.List[documents.Imported] {
 	type column = terminal.Column[documents.Imported]
 	return terminal.List[documents.Imported]{Kind: "LedgerImport", Name: func(i documents.Imported) string { return i.Key }, Columns: []column{
-		{Name: "action", Value: func(i documents.Imported) string { return i.Action }, Whole: true},
-		{Name: "key", Value: func(i documents.Imported) string { return i.Key }, Whole: true},
+		{Name: "action", Value: func(i documents.Imported) string { return i.Action }},
+		{Name: "key", Value: func(i documents.Imported) string { return i.Key }},
 		{Name: "name", Value: func(i documents.Imported) string { return i.Name }},
 	}}
 }

@@ -52,8 +52,8 @@ type shownLine struct{ what, name, detail string }
 func ledgerLines() terminal.List[shownLine] {
 	type column = terminal.Column[shownLine]
 	return terminal.List[shownLine]{Kind: "Ledger", Name: func(l shownLine) string { return l.name }, Columns: []column{
-		{Name: "what", Value: func(l shownLine) string { return l.what }, Whole: true},
-		{Name: "name", Value: func(l shownLine) string { return l.name }, Whole: true},
+		{Name: "what", Value: func(l shownLine) string { return l.what }},
+		{Name: "name", Value: func(l shownLine) string { return l.name }},
 		{Name: "detail", Value: func(l shownLine) string { return l.detail }},
 	}}
 }

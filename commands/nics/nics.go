@@ -215,7 +215,7 @@ func list(results bool) terminal.List[shownNIC] {
 		return terminal.Plain
 	}
 	columns := []column{
-		{Name: "mac", Value: func(s shownNIC) string { return s.MAC }, Whole: true},
+		{Name: "mac", Value: func(s shownNIC) string { return s.MAC }},
 		{Name: "vm", Value: func(s shownNIC) string { return s.VM }},
 		{Name: "link", Value: func(s shownNIC) string { return s.Link }},
 		{Name: "record", Value: func(s shownNIC) string { return s.RecordState }},
@@ -225,7 +225,7 @@ func list(results bool) terminal.List[shownNIC] {
 		columns = append(columns, column{Name: "result", Value: func(s shownNIC) string { return s.Result }})
 	}
 	columns = append(columns,
-		column{Name: "reason", Value: func(s shownNIC) string { return s.Reason }},
+		column{Name: "reason", Value: func(s shownNIC) string { return s.Reason }, Note: true},
 		column{Name: "ip", Value: shownNIC.ip, Extra: true},
 	)
 	return terminal.List[shownNIC]{

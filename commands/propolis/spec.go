@@ -100,7 +100,7 @@ func problemList() terminal.List[spec.Problem] {
 	type column = terminal.Column[spec.Problem]
 	return terminal.List[spec.Problem]{Kind: "Problem", Name: func(p spec.Problem) string { return p.Path }, Columns: []column{
 		{Name: "line", Value: func(p spec.Problem) string { return fmt.Sprint(p.Line) }, Right: true},
-		{Name: "path", Value: func(p spec.Problem) string { return p.Path }, Whole: true},
+		{Name: "path", Value: func(p spec.Problem) string { return p.Path }},
 		{Name: "problem", Value: func(p spec.Problem) string { return p.What }},
 	}}
 }

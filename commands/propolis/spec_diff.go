@@ -52,7 +52,7 @@ func differenceList(other string) terminal.List[shownDifference] {
 		return *s
 	}
 	return terminal.List[shownDifference]{Kind: "Difference", Name: func(d shownDifference) string { return d.Path }, Columns: []column{
-		{Name: "path", Value: func(d shownDifference) string { return d.Path }, Whole: true},
+		{Name: "path", Value: func(d shownDifference) string { return d.Path }},
 		{Name: "sent", Value: func(d shownDifference) string { return shown(d.Sent) }},
 		{Name: other, Value: func(d shownDifference) string { return shown(d.Got) }},
 	}}

@@ -156,7 +156,7 @@ type shownComponent struct {
 func componentList() terminal.List[shownComponent] {
 	type column = terminal.Column[shownComponent]
 	return terminal.List[shownComponent]{Kind: "Component", Name: func(p shownComponent) string { return p.Key }, Columns: []column{
-		{Name: "key", Value: func(p shownComponent) string { return p.Key }, Whole: true},
+		{Name: "key", Value: func(p shownComponent) string { return p.Key }},
 		{Name: "type", Value: func(p shownComponent) string { return p.Type }},
 		{Name: "pci", Value: func(p shownComponent) string { return p.Place }},
 		{Name: "backend", Value: func(p shownComponent) string { return p.Backend }},

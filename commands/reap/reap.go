@@ -206,10 +206,10 @@ func objectList() terminal.List[shownObject] {
 		Kind: "Object", Name: func(o shownObject) string { return o.Name },
 		Columns: []column{
 			{Name: "kind", Value: func(o shownObject) string { return o.Kind }},
-			{Name: "name", Value: func(o shownObject) string { return o.Name }, Whole: true},
+			{Name: "name", Value: func(o shownObject) string { return o.Name }},
 			{Name: "verdict", Value: func(o shownObject) string { return string(o.Verdict) }, Style: style},
 			{Name: "result", Value: func(o shownObject) string { return o.Result }},
-			{Name: "reason", Value: func(o shownObject) string { return o.Reason }},
+			{Name: "reason", Value: func(o shownObject) string { return o.Reason }, Note: true},
 			{Name: "identity", Value: func(o shownObject) string { return o.Identity }, Extra: true},
 		},
 		Tall: &terminal.Tall[shownObject]{

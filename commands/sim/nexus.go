@@ -112,7 +112,7 @@ func noNexus(err error) error {
 func planeVMs(now func() time.Time) terminal.List[sim.NexusVM] {
 	type vm = sim.NexusVM
 	return terminal.List[vm]{Kind: "VM", Name: func(v vm) string { return v.ID }, Columns: []terminal.Column[vm]{
-		{Name: "id", Value: func(v vm) string { return v.ID }, Whole: true},
+		{Name: "id", Value: func(v vm) string { return v.ID }},
 		{Name: "state", Value: func(v vm) string { return v.State }},
 		{Name: "generation", Value: func(v vm) string { return strconv.FormatUint(v.Gen, 10) }, Right: true},
 		{Name: "check", Value: func(v vm) string { return v.Check }},

@@ -20,12 +20,12 @@ func driftList() terminal.List[storage.Drift] {
 	}
 	return terminal.List[storage.Drift]{Kind: "Difference", Name: func(d storage.Drift) string { return d.Name }, Columns: []column{
 		{Name: "kind", Value: func(d storage.Drift) string { return d.Kind }},
-		{Name: "name", Value: func(d storage.Drift) string { return d.Name }, Whole: true},
+		{Name: "name", Value: func(d storage.Drift) string { return d.Name }},
 		{Name: "property", Value: func(d storage.Drift) string { return d.Property }},
 		{Name: "is", Value: func(d storage.Drift) string { return d.Is }},
 		{Name: "wanted", Value: func(d storage.Drift) string { return d.Wanted }},
 		{Name: "repaired_by", Formerly: "mended_by", Value: func(d storage.Drift) string { return d.RepairedBy }, Style: style},
-		{Name: "reason", Value: func(d storage.Drift) string { return d.Reason }},
+		{Name: "reason", Value: func(d storage.Drift) string { return d.Reason }, Note: true},
 	}}
 }
 

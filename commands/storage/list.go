@@ -30,7 +30,7 @@ func itemList(kind string) terminal.List[storage.Item] {
 	}
 	columns := map[string]column{
 		"kind":       {Value: func(i storage.Item) string { return i.Kind }},
-		"name":       {Value: func(i storage.Item) string { return i.Name }, Whole: true},
+		"name":       {Value: func(i storage.Item) string { return i.Name }},
 		"state":      {Value: func(i storage.Item) string { return i.State }, Style: itemStyle},
 		"on":         {Value: func(i storage.Item) string { return i.On }},
 		"slot":       {Value: func(i storage.Item) string { return i.On }},
@@ -41,7 +41,7 @@ func itemList(kind string) terminal.List[storage.Item] {
 		"pool":       {Value: func(i storage.Item) string { return i.Pool }},
 		"serial":     {Value: func(i storage.Item) string { return i.Serial }},
 		"mountpoint": {Value: func(i storage.Item) string { return i.Mountpoint }},
-		"reason":     {Value: func(i storage.Item) string { return i.Reason }},
+		"reason":     {Value: func(i storage.Item) string { return i.Reason }, Note: true},
 	}
 	usual, extra := "kind name state on size free reason", "pool serial mountpoint"
 	switch kind {

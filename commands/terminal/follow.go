@@ -23,8 +23,8 @@ func (l List[T]) Follow(s *Stream, o Output) func(T) error {
 			}
 			_, err = s.Write(append(data, '\n'))
 			return err
-		case FormatTable:
-			columns, err := l.columns(o.Columns)
+		case FormatTable, FormatWide:
+			columns, err := l.columns(l.asked(o, f))
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ type Format string
 const (
 	FormatAuto  Format = ""      // FormatTable on a terminal, else FormatTSV
 	FormatTable Format = "table" // for people
+	FormatWide  Format = "wide"  // a table with more columns
 	FormatJSON  Format = "json"
 	FormatTSV   Format = "tsv"  // one line each, fields separated by tabs
 	FormatName  Format = "name" // one name per line
@@ -22,7 +23,7 @@ const (
 
 // Formats are the values that -o takes.
 func Formats() []string {
-	return []string{string(FormatTable), string(FormatJSON), string(FormatTSV), string(FormatName)}
+	return []string{string(FormatTable), string(FormatWide), string(FormatJSON), string(FormatTSV), string(FormatName)}
 }
 
 // FormatError is a format that does not exist: a usage error.
@@ -61,6 +62,12 @@ type Output struct {
 	// Unconfirmed, if set, says why an object may not be as it is printed: one of
 	// JSON has that next to its own keys.
 	Unconfirmed func() []string
+}
+
+// Table says whether the objects are printed for people, and not for scripts.
+func (o Output) Table(s *Stream) bool {
+	f, err := o.format(s)
+	return err == nil && (f == FormatTable || f == FormatWide)
 }
 
 // format is the one that a stream gets.

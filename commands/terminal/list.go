@@ -21,6 +21,11 @@ type List[T any] struct {
 	// Tall, if set, prints the list where its usual columns do not fit the
 	// terminal: for names too long to stand next to anything.
 	Tall *Tall[T]
+	// Table are the columns of a table, and Wide those of a wide one, if they are others
+	// than the usual ones, which scripts get.
+	Table, Wide []string
+	// Summary, if set, stands above a table.
+	Summary string
 	// Ledger, if set, is what ledger the list was made from: it stands in its
 	// JSON.
 	Ledger any
@@ -38,8 +43,9 @@ type Column[T any] struct {
 	Extra bool          // only if asked for
 	// Formerly, if set, is an earlier Name, which --columns takes too.
 	Formerly string
-	// Whole is for names that are copied: cut only when all others are short.
-	Whole bool
+	// Note is for sentences: one that several rows share is printed once, below the
+	// table, and so are all if the table does not fit.
+	Note bool
 }
 
 // shown is what people get to see.
@@ -150,7 +156,7 @@ func (l List[T]) print(s *Stream, o Output, items []T) error {
 	if err != nil {
 		return err
 	}
-	columns, err := l.columns(o.Columns)
+	columns, err := l.columns(l.asked(o, f))
 	if err != nil {
 		return err
 	}
@@ -160,10 +166,29 @@ func (l List[T]) print(s *Stream, o Output, items []T) error {
 	case FormatTSV:
 		return writeTSV(s, o, columns, items)
 	}
-	if l.Tall != nil && o.Columns == nil && !fits(s, o, columns, items) {
+	if l.Tall != nil && o.Columns == nil && f != FormatWide && !fits(s, o, columns, items) {
 		return l.Tall.print(s, items)
 	}
-	return writeTable(s, o, columns, items)
+	return l.writeTable(s, o, columns, items)
+}
+
+// asked are the columns to print; nil: the usual ones.
+func (l List[T]) asked(o Output, f Format) []string {
+	switch {
+	case o.Columns != nil:
+		return o.Columns
+	case f == FormatTable:
+		return l.Table
+	case f == FormatWide && l.Wide != nil:
+		return l.Wide
+	case f == FormatWide:
+		var all []string
+		for _, c := range l.Columns {
+			all = append(all, c.Name)
+		}
+		return all
+	}
+	return nil
 }
 
 // columns are those asked for, or the usual ones.

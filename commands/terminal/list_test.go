@@ -9,7 +9,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 type pet struct {
@@ -137,7 +136,7 @@ func TestUnknownWordsAreNamedBeforeAnythingIsPrinted(t *testing.T) {
 		{Output{Columns: []string{"name", "fete"}}, `unknown column "fete": did you mean "feet"?`},
 		{Output{Columns: []string{"zzzzzz"}}, `unknown column "zzzzzz": want one of name, feet, note, id`},
 		{Output{Format: "jsn"}, `unknown output format "jsn": did you mean "json"?`},
-		{Output{Format: "yaml"}, `unknown output format "yaml": want one of table, json, tsv, name`},
+		{Output{Format: "yaml"}, `unknown output format "yaml": want one of table, wide, json, tsv, name`},
 	} {
 		for _, err := range []error{pets().Check(c.o), pets().Print(s.Out, c.o, zoo()), pets().PrintOne(s.Out, c.o, pet{})} {
 			if err == nil || err.Error() != c.want {
@@ -162,37 +161,6 @@ func TestTSVKeepsLinesAndFieldsWhole(t *testing.T) {
 	got := printed(t, Pretended{}, Output{NoHeader: true}, []pet{{Name: "a\tb", Note: "c\nd\\e\r"}})
 	if got != "a\\tb\t0\tc\\nd\\\\e\\r\n" {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestTableFitsTheTerminal(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`[a-zä世 ]{0,60}`)
-		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pet {
-			return pet{ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Feet: rapid.IntRange(0, 9999).Draw(t, "feet"), Note: text.Draw(t, "note")}
-		}), 1, 5).Draw(t, "items")
-		width := rapid.IntRange(15, 120).Draw(t, "width")
-		s, out, _ := Buffers(Pretended{Terminal: true, Width: width, Environ: []string{"TERM=xterm"}})
-		if err := pets().Print(s.Out, Output{Columns: []string{"id", "name", "feet", "note"}}, items); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-		if len(lines) != len(items)+1 {
-			t.Fatalf("%d lines for %d items:\n%s", len(lines), len(items), out)
-		}
-		for _, line := range lines {
-			if w := ansi.StringWidth(line); w > width {
-				t.Fatalf("%d columns of %d: %q", w, width, line)
-			}
-		}
-	})
-}
-
-func TestTableCutsTheWidestColumn(t *testing.T) {
-	items := []pet{{Name: "a short name", Note: "a note that is much longer than all of the rest"}}
-	got := printed(t, Pretended{Terminal: true, Width: 40}, Output{NoHeader: true}, items)
-	if want := "a short name  0 feet  a note that is mu…\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

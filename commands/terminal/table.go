@@ -2,10 +2,10 @@ package terminal
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
@@ -14,37 +14,54 @@ import (
 // The gap between two columns.
 const gap = "  "
 
-// writeTable writes a table that fits the width: no line is ever wrapped.
-func writeTable[T any](s *Stream, o Output, columns []Column[T], items []T) error {
-	var rows [][]string
-	if !o.NoHeader {
-		rows = append(rows, headings(columns))
-	}
+// writeTable writes a table that fits the width, and cuts nothing. What
+// does not fit next to the rest stands below its row, and a Note below the table.
+func (l List[T]) writeTable(s *Stream, o Output, columns []Column[T], items []T) error {
+	g := grid{heads: headings(columns), labels: headings(columns)}
 	for _, item := range items {
-		row := make([]string, len(columns))
+		row, styles := make([]string, len(columns)), make([]Style, len(columns))
 		for i, c := range columns {
 			row[i] = orDash(printable(c.shown(item)))
-		}
-		rows = append(rows, row)
-	}
-	whole := make([]bool, len(columns))
-	for i, c := range columns {
-		whole[i] = c.Whole
-	}
-	fit(rows, whole, s.Width())
-	for i, row := range rows {
-		for j, c := range columns {
-			style := Strong
-			if n := i - (len(rows) - len(items)); n >= 0 {
-				style = Plain
-				if c.Style != nil {
-					style = c.Style(items[n])
-				}
+			if c.Style != nil {
+				styles[i] = c.Style(item)
 			}
-			row[j] = s.Style(style, row[j])
+		}
+		g.rows, g.styles, g.names = append(g.rows, row), append(g.styles, styles), append(g.names, printable(l.Name(item)))
+	}
+	for _, c := range columns {
+		g.right = append(g.right, c.Right)
+	}
+	if o.NoHeader {
+		g.heads = make([]string, len(columns))
+	}
+	notes := g.note(slices.IndexFunc(columns, func(c Column[T]) bool { return c.Note }), s.Width())
+	folded := g.fold(s.Width())
+	lines, err := g.render(s, o.NoHeader)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if l.Summary != "" && !o.NoHeader {
+		out.WriteString(strings.Join(hanging(l.Summary, s.Width(), indent), "\n") + "\n\n")
+	}
+	if !o.NoHeader {
+		out.WriteString(lines[0] + "\n")
+		lines = lines[1:]
+	}
+	for i, line := range lines {
+		out.WriteString(line + "\n")
+		for _, below := range folded[i] {
+			out.WriteString(below + "\n")
 		}
 	}
-	return render(s, columns, rows)
+	if len(notes) > 0 {
+		out.WriteByte('\n')
+	}
+	for _, note := range notes {
+		out.WriteString(strings.Join(note, "\n") + "\n")
+	}
+	_, err = s.Write(out.Bytes())
+	return err
 }
 
 // Printable is a text of others, of a host command, a guest or a peer, as one
@@ -64,74 +81,21 @@ func printable(s string) string {
 	}, s)
 }
 
-// short is how far a column is cut before one that should stay whole is.
-const short = 8
-
-// fit cuts cells until the table is no wider than width, the widest column
-// first, of equals the last; those that should stay whole come behind.
-func fit(rows [][]string, whole []bool, width int) {
-	if len(rows) == 0 || len(rows[0]) == 0 {
-		return
-	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
-		}
-	}
-	over := len(gap)*(len(widths)-1) - width
-	for _, w := range widths {
-		over += w
-	}
-	for ; over > 0; over-- {
-		widest := widestOf(widths, whole)
-		if widths[widest] == 1 {
-			break
-		}
-		widths[widest]--
-	}
-	for _, row := range rows {
-		for i := range row {
-			row[i] = ansi.Truncate(row[i], widths[i], "…")
-		}
-	}
-}
-
-// widestOf is the column that is cut next.
-func widestOf(widths []int, whole []bool) int {
-	widest, among := 0, false
-	for i, w := range widths {
-		spared := whole[i] || w <= short
-		if !spared && (!among || w >= widths[widest]) {
-			widest, among = i, true
-		}
-	}
-	if among {
-		return widest
-	}
-	for i, w := range widths {
-		if w >= widths[widest] {
-			widest = i
-		}
-	}
-	return widest
-}
-
-// render has tablewriter align the cells, and nothing else.
-func render[T any](s *Stream, columns []Column[T], rows [][]string) error {
+// render has tablewriter align the cells, and nothing else: a line for each row.
+func (g *grid) render(s *Stream, noHeader bool) ([]string, error) {
 	row := tw.CellConfig{
 		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone},
-		Alignment:  tw.CellAlignment{PerColumn: make([]tw.Align, len(columns))},
-		Padding:    tw.CellPadding{PerColumn: make([]tw.Padding, len(columns))},
+		Alignment:  tw.CellAlignment{PerColumn: make([]tw.Align, len(g.right))},
+		Padding:    tw.CellPadding{PerColumn: make([]tw.Padding, len(g.right))},
 	}
-	for i, c := range columns {
+	for i, right := range g.right {
 		row.Alignment.PerColumn[i] = tw.AlignLeft
-		if c.Right {
+		if right {
 			row.Alignment.PerColumn[i] = tw.AlignRight
 		}
 		row.Padding.PerColumn[i] = tw.Padding{Right: gap, Overwrite: true}
 	}
-	if last := len(columns) - 1; last >= 0 {
+	if last := len(g.right) - 1; last >= 0 {
 		row.Padding.PerColumn[last].Right = ""
 	}
 	var b bytes.Buffer
@@ -143,19 +107,37 @@ func render[T any](s *Stream, columns []Column[T], rows [][]string) error {
 		tablewriter.WithRowConfig(row),
 		tablewriter.WithTrimSpace(tw.Off),
 	)
-	for _, row := range rows {
+	for _, row := range g.styled(s, noHeader) {
 		if err := table.Append(row); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := table.Render(); err != nil {
-		return err
+		return nil, err
 	}
-	var out bytes.Buffer
-	for line := range bytes.Lines(b.Bytes()) {
-		out.Write(bytes.TrimRight(line, " \n"))
-		out.WriteByte('\n')
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
 	}
-	_, err := s.Write(out.Bytes())
-	return err
+	return lines, nil
+}
+
+// styled are the rows, and before them the headings, with their colours.
+func (g *grid) styled(s *Stream, noHeader bool) [][]string {
+	var rows [][]string
+	if !noHeader {
+		heads := make([]string, len(g.heads))
+		for i, head := range g.heads {
+			heads[i] = s.Style(Strong, head)
+		}
+		rows = append(rows, heads)
+	}
+	for i, row := range g.rows {
+		cells := make([]string, len(row))
+		for j, cell := range row {
+			cells[j] = s.Style(g.styles[i][j], cell)
+		}
+		rows = append(rows, cells)
+	}
+	return rows
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Tall is how an object is printed where its table would be wider than the
-// terminal: its name on a line of its own, whole, and below it what there is to
+// terminal: its name on a line of its own, and below it what there is to
 // say, wrapped at words.
 type Tall[T any] struct {
 	Head   func(T) string
@@ -40,17 +40,20 @@ func fits[T any](s *Stream, o Output, columns []Column[T], items []T) bool {
 func (l *Tall[T]) print(s *Stream, items []T) error {
 	var b bytes.Buffer
 	for _, item := range items {
-		b.WriteString(s.Style(Strong, printable(l.Head(item))) + "\n")
-		word, rest, found := strings.Cut(printable(l.Detail(item)), ":")
-		if found {
-			rest = ":" + rest
+		for i, line := range hanging(printable(l.Head(item)), s.Width(), indent) {
+			if i == 0 {
+				line = s.Style(Strong, line)
+			}
+			b.WriteString(line + "\n")
 		}
-		wrapped := ansi.Wordwrap(word+rest, max(s.Width()-len(indent), 1), "")
-		if strings.HasPrefix(wrapped, word) && l.Style != nil {
-			wrapped = s.Style(l.Style(item), word) + wrapped[len(word):]
+		detail := printable(l.Detail(item))
+		word, _, _ := strings.Cut(detail, ":")
+		lines := Wrapped(detail, s.Width()-len(indent))
+		if len(lines) > 0 && strings.HasPrefix(lines[0], word) && l.Style != nil {
+			lines[0] = s.Style(l.Style(item), word) + lines[0][len(word):]
 		}
-		for line := range strings.Lines(wrapped) {
-			b.WriteString(indent + strings.TrimRight(line, " \n") + "\n")
+		for _, line := range lines {
+			b.WriteString(indent + line + "\n")
 		}
 	}
 	_, err := s.Write(b.Bytes())

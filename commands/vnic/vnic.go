@@ -36,7 +36,7 @@ type shownVNIC = api.VNIC
 func vnicList() terminal.List[shownVNIC] {
 	type column = terminal.Column[shownVNIC]
 	return terminal.List[shownVNIC]{Kind: "VNIC", Name: func(v shownVNIC) string { return v.Name }, Columns: []column{
-		{Name: "name", Value: func(v shownVNIC) string { return v.Name }, Whole: true},
+		{Name: "name", Value: func(v shownVNIC) string { return v.Name }},
 		{Name: "over", Value: func(v shownVNIC) string { return v.Over }},
 		{Name: "mac", Value: func(v shownVNIC) string { return v.MAC }},
 		{Name: "vlan", Value: func(v shownVNIC) string { return strconv.Itoa(v.VLAN) }, Right: true},

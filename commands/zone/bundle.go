@@ -44,7 +44,7 @@ func bundleList(e *cli.Env) terminal.List[shownBundle] {
 	return terminal.List[shownBundle]{
 		Kind: "Bundle", Name: func(b shownBundle) string { return b.ID },
 		Columns: []column{
-			{Name: "id", Value: func(b shownBundle) string { return b.ID }, Whole: true},
+			{Name: "id", Value: func(b shownBundle) string { return b.ID }},
 			{Name: "zone", Value: func(b shownBundle) string { return b.Zone }},
 			{Name: "cause", Value: func(b shownBundle) string { return b.Cause }},
 			{Name: "time", Value: func(b shownBundle) string { return b.Time.Format(time.RFC3339) }, Human: func(b shownBundle) string { return terminal.Ago(e.Now(), b.Time) }},

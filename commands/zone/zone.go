@@ -60,7 +60,7 @@ type shownZone struct {
 func zoneList() terminal.List[shownZone] {
 	type column = terminal.Column[shownZone]
 	return terminal.List[shownZone]{Kind: "Zone", Name: func(z shownZone) string { return z.Name }, Columns: []column{
-		{Name: "name", Value: func(z shownZone) string { return z.Name }, Whole: true},
+		{Name: "name", Value: func(z shownZone) string { return z.Name }},
 		{Name: "state", Value: func(z shownZone) string { return z.State }},
 		{Name: "instance", Value: func(z shownZone) string { return z.Instance }},
 		{Name: "brand", Value: func(z shownZone) string { return z.Brand }},
