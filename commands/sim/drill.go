@@ -169,7 +169,7 @@ func (d *driller) breakStorage(ctx context.Context) error {
 	return d.sled.World().Update(ctx, func(tx *world.Tx) error {
 		zfs.LoseDisk(tx, "c14t0d0")
 		tx.Arm(world.Fault{Name: world.FaultFail, Match: "zoneadm clone", Times: 1, Text: "cannot create snapshot: out of space", Exit: 1})
-		return zfs.FillDisk(tx, "c13t0d0", 150<<30)
+		return zfs.FillDisk(tx, "c13t0d0", 20<<30)
 	})
 }
 

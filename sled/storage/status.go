@@ -196,13 +196,25 @@ func (c *comparison) judged(i Item) Item {
 // down long before it refuses, and keeps some for itself (zpool(8), slop space).
 const fullFrom = 95
 
-// room reports whether a pool that is online is full.
+// room reports whether a pool that is online is full: by what its datasets use, or by
+// what zpool counts, as CAP does.
 func (c *comparison) room(i Item) Item {
 	root, ok := c.seen.Inv.Dataset(i.Name)
-	if all := root.Used + root.Available; ok && i.State == "ready" && root.Used >= all/100*fullFrom && all > 0 {
-		i.State, i.Free, i.Reason = "full", root.Available, fmt.Sprintf("%d%% of it is in use", root.Used/(all/100))
+	if !ok || i.State != "ready" {
+		return i
+	}
+	used := max(percent(root.Used, root.Used+root.Available), percent(i.Size-i.Free, i.Size))
+	if used >= fullFrom {
+		i.State, i.Free, i.Reason = "full", root.Available, fmt.Sprintf("%d%% of it is in use", used)
 	}
 	return i
+}
+
+func percent(part, all uint64) uint64 {
+	if all < 100 {
+		return 0
+	}
+	return part / (all / 100)
 }
 
 // find says whether a disk's pool is imported.
