@@ -16,23 +16,34 @@ import (
 // ErrSyntax; a *host.CommandError, of host.ErrNotFound for a root that is not
 // there.
 func List(ctx context.Context, h host.Host, roots, more []string) ([]Dataset, error) {
+	return list(ctx, h, roots, more, func(p []string) host.Command { return listCommand(roots, p) })
+}
+
+func list(ctx context.Context, h host.Host, roots, more []string, ask func(properties []string) host.Command) ([]Dataset, error) {
 	if len(roots) == 0 {
 		return nil, nil // zfs get would list everything
 	}
-	for _, r := range roots {
-		if err := ValidateName(r); err != nil {
-			return nil, fmt.Errorf("list datasets: %w", err)
-		}
-	}
 	properties, err := wanted(more)
+	if err == nil {
+		err = validateAll(roots)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list datasets: %w", err)
 	}
-	datasets, err := query(ctx, h, properties, roots, func(p []string) host.Command { return listCommand(roots, p) })
+	datasets, err := query(ctx, h, properties, roots, ask)
 	if err != nil {
 		return nil, fmt.Errorf("list datasets: %w", err)
 	}
 	return datasets, nil
+}
+
+func validateAll(names []string) error {
+	for _, name := range names {
+		if err := ValidateName(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Get looks at one file system, volume or snapshot. Errors: as of List.

@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -30,6 +31,17 @@ func encryption() []string { return []string{"encryption", "keyformat", "keystat
 // listCommand lists the datasets and all below them, snapshots too.
 func listCommand(datasets, properties []string) host.Command {
 	return get([]string{"-r"}, properties, datasets)
+}
+
+// topsCommand lists the datasets and what lies at most so many names below them.
+func topsCommand(datasets []string, depth int, properties []string) host.Command {
+	return get([]string{"-d", strconv.Itoa(depth)}, properties, datasets)
+}
+
+// markedCommand lists the user properties that the datasets, and all below them, have of
+// their own.
+func markedCommand(datasets, properties []string) host.Command {
+	return get([]string{"-r", "-s", "local"}, properties, datasets)
 }
 
 // getCommand looks at one dataset.

@@ -23,9 +23,15 @@ const bookmark = "bookmark"
 // The order of the datasets is kept, bookmarks are left out. Output that does
 // not end in a newline was cut off. Errors are ErrSyntax.
 func ParseDatasets(out []byte, properties []string) ([]Dataset, error) {
-	if len(out) == 0 {
-		return nil, nil
+	p, err := readLines(out, properties)
+	if err != nil || len(out) == 0 {
+		return nil, err
 	}
+	return p.datasets()
+}
+
+// readLines reads a listing of which lines may be missing.
+func readLines(out []byte, properties []string) (*parser, error) {
 	p := newParser(properties, bytes.Count(out, []byte("\n")))
 	for text := string(out); text != ""; {
 		line, rest, ended := strings.Cut(text, "\n")
@@ -37,7 +43,7 @@ func ParseDatasets(out []byte, properties []string) ([]Dataset, error) {
 		}
 		text = rest
 	}
-	return p.datasets()
+	return p, nil
 }
 
 // parser reads line after line. It is quick on output in zfs's own order, and

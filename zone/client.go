@@ -141,20 +141,20 @@ func (*ConfigError) Kind() fault.Kind { return fault.Failed }
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // Configs reads the configurations of all zones that /etc/zones/index names,
-// but for the global one, from /etc/zones/NAME.xml; if zones are named, those of these
-// only. It runs no command. The
+// but for the global one, from /etc/zones/NAME.xml; where wanted is given, those of the
+// zones that it picks. It runs no command. The
 // templates that lie there too (SUNWblank.xml) are in no index. If some cannot
 // be read, the others are returned together with their *ConfigErrors, joined:
 // those zones are unknown, not absent.
-func Configs(f host.Files, only ...string) (map[string]Config, error) {
+func Configs(f host.Files, wanted func(name string) bool) (map[string]Config, error) {
 	entries, err := readIndex(f)
 	if err != nil {
 		return nil, err
 	}
-	configs := make(map[string]Config, len(entries))
+	configs := map[string]Config{}
 	var errs []error
 	for _, e := range entries {
-		if len(only) > 0 && !slices.Contains(only, e.Name) {
+		if wanted != nil && !wanted(e.Name) {
 			continue
 		}
 		c, err := ReadConfig(f, e.Name)

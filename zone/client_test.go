@@ -91,7 +91,7 @@ func TestConfigsReadsTheZonesOfTheIndex(t *testing.T) {
 	f.writeConfig("web1", instance())
 	f.writeConfig("old", Config{Brand: "ipkg", Zonepath: "/zone/old", IPType: "shared"})
 	f.write("/etc/zones/SUNWblank.xml", `<zone name="blank" zonepath=""/>`)
-	got, err := Configs(f.files)
+	got, err := Configs(f.files, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestConfigsTellsWhichZonesAreUnknown(t *testing.T) {
 	f.write("/etc/zones/index", "web1:installed:/zone/web1:u\nbroken:installed:/zone/broken:v\nlost:configured:/zone/lost:\n")
 	f.writeConfig("web1", instance())
 	f.write("/etc/zones/broken.xml", "<zone")
-	got, err := Configs(f.files)
+	got, err := Configs(f.files, nil)
 	if _, ok := got["web1"]; !ok || len(got) != 1 {
 		t.Errorf("%v", got)
 	}
@@ -122,7 +122,7 @@ func TestConfigsTellsWhichZonesAreUnknown(t *testing.T) {
 }
 
 func TestConfigsWithoutAnIndexIsAnError(t *testing.T) {
-	if got, err := Configs(newFake(t).files); !errors.Is(err, fs.ErrNotExist) {
+	if got, err := Configs(newFake(t).files, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestConfigsDoesNotMissAZoneThatWasDeletedMeanwhile(t *testing.T) {
 		}
 		return nil
 	})
-	if got, err := Configs(f.files); err != nil || len(got) != 1 {
+	if got, err := Configs(f.files, nil); err != nil || len(got) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

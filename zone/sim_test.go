@@ -150,7 +150,7 @@ func TestLifeOfASparseZone(t *testing.T) {
 		zone.Clone{Name: "web1", Source: "base", Zonepath: "/zone/web1"},
 		zone.Boot{Name: "web1"},
 	)
-	configs, err := zone.Configs(r.host.Files())
+	configs, err := zone.Configs(r.host.Files(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,9 +38,11 @@ type Want struct {
 	Roots func([]zfs.Pool) []string
 	// User names the user properties to read with the datasets.
 	User []string
-	// OfZones narrows Configs to those of some zones: the zones of VNICs in others are
+	// OfZones picks the zones whose Configs are read: the zones of VNICs in others are
 	// then not known where dladm does not tell them. Nil: all.
-	OfZones []string
+	OfZones func(name string) bool
+	// Narrow leaves out of Datasets what the caller does not need. Nil: nothing.
+	Narrow *Narrow
 	// Directories are those whose contents Entries lists.
 	Directories []string
 }
@@ -135,7 +137,7 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 				done(Zones, err)
 			case Configs:
 				var err error
-				inv.configs, err = zone.Configs(h.Files(), want.OfZones...)
+				inv.configs, err = zone.Configs(h.Files(), want.OfZones)
 				done(Configs, err)
 			case Links:
 				var err error
@@ -183,7 +185,7 @@ func lookPools(ctx context.Context, h host.Host, want Want, inv *Inventory, done
 	}
 	if want.any(Datasets) {
 		if err == nil {
-			inv.datasets, err = zfs.List(ctx, h, want.roots(answering(inv.pools)), want.User)
+			inv.datasets, err = want.datasets(ctx, h, want.roots(answering(inv.pools)))
 		}
 		done(Datasets, err)
 	}

@@ -13,7 +13,7 @@ import (
 // lend puts zones to the VNICs where dladm's listings do not tell them. The
 // configurations of the zones that the kernel has do: zoneadmd moves the links of a
 // configuration into its zone, and takes no others.
-func (inv *Inventory) lend(ctx context.Context, h host.Host, only []string) error {
+func (inv *Inventory) lend(ctx context.Context, h host.Host, wanted func(zone string) bool) error {
 	zones, configs := inv.zones, inv.configs
 	var err error
 	if inv.Know(Zones) != nil {
@@ -22,12 +22,12 @@ func (inv *Inventory) lend(ctx context.Context, h host.Host, only []string) erro
 		}
 	}
 	if inv.Know(Configs) != nil {
-		if configs, err = zone.Configs(h.Files(), only...); configs == nil {
+		if configs, err = zone.Configs(h.Files(), wanted); configs == nil {
 			return err
 		}
 	}
-	if len(only) > 0 {
-		zones = slices.DeleteFunc(slices.Clone(zones), func(z zone.Zone) bool { return !slices.Contains(only, z.Name) })
+	if wanted != nil {
+		zones = slices.DeleteFunc(slices.Clone(zones), func(z zone.Zone) bool { return !wanted(z.Name) })
 	}
 	inv.links, err = lent(inv.links, zones, configs, func(link string) (string, error) {
 		found, err := vnic.ZoneOf(ctx, h, link)

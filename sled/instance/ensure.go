@@ -154,7 +154,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 	request := operation.Request[Observed]{
 		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun, Keep: c.Keep,
 		Look: func(ctx context.Context, h host.Host) (Observed, error) {
-			r, err := recorded(ctx, env, id)
+			view, r, err := recorded(ctx, env, id)
 			if err != nil {
 				return Observed{}, err
 			}
@@ -162,7 +162,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err != nil {
 				return Observed{}, err
 			}
-			seen, err := lookWhenOpen(ctx, s, h, r, c.Wanted.apply(r.Spec).Disks, boot)
+			seen, err := lookWhenOpen(ctx, s, h, view, r, c.Wanted.apply(r.Spec).Disks, boot)
 			if err == nil {
 				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.Machine, seen.Inv)
 			}
@@ -222,19 +222,19 @@ func untouched(ctx context.Context, env operation.Env, view ledger.View, self st
 	return nil
 }
 
-// recorded is the record as it stands. While the subject is locked, nobody else
-// changes it.
-func recorded(ctx context.Context, env operation.Env, id string) (record.Record, error) {
+// recorded is the ledger, and the record as it stands there. While the subject is locked,
+// nobody else changes the record.
+func recorded(ctx context.Context, env operation.Env, id string) (ledger.View, record.Record, error) {
 	book, err := env.Ledger(ctx)
 	if err != nil {
-		return record.Record{}, err
+		return ledger.View{}, record.Record{}, err
 	}
 	view, err := book.Read(ctx)
 	if err != nil {
-		return record.Record{}, err
+		return ledger.View{}, record.Record{}, err
 	}
 	r, _, err := record.Load(view, id)
-	return r, err
+	return view, r, err
 }
 
 // mostElsewhere bounds how many addresses are tried: each costs the boot of a

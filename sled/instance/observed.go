@@ -13,6 +13,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/ipadm"
@@ -68,18 +69,17 @@ type Inside struct {
 	Err       error // why it could not be seen
 }
 
-// Look sees what a change of the instance may need: zones and their
-// configurations, links, pools and datasets, the files named as disks, and, if
-// its zone runs, what is inside.
-func (s Settings) Look(ctx context.Context, h host.Host, r record.Record, disks []record.Disk, boot string) (Observed, error) {
+// Look sees what a change of the instance may need: zones and links, the configurations
+// and datasets of its zone and of those that no record names, pools, the files named as
+// disks, and, if its zone runs, what is inside.
+func (s Settings) Look(ctx context.Context, h host.Host, view ledger.View, r record.Record, disks []record.Disk, boot string) (Observed, error) {
 	seen := Observed{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
-	seen.Inv = inventory.Look(ctx, h, inventory.Want{
-		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
-		Roots: datasetRoots(disks), User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase},
-	})
-	if err := seen.Inv.Know(
-		inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets,
-	); err != nil {
+	want, err := wantOf(view, r, disks)
+	if err != nil {
+		return Observed{}, err
+	}
+	seen.Inv = inventory.Look(ctx, h, want)
+	if err := seen.Inv.Know(want.Parts...); err != nil {
 		return Observed{}, err
 	}
 	if err := answers(r, seen.Inv); err != nil {
@@ -94,7 +94,6 @@ func (s Settings) Look(ctx context.Context, h host.Host, r record.Record, disks 
 		}
 	}
 	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())
-	var err error
 	if seen.Room, err = observeReservoir(ctx, s.Reservoir, h); err != nil {
 		return seen, err
 	}
@@ -150,6 +149,74 @@ func answers(r record.Record, inv *inventory.Inventory) error {
 		}
 	}
 	return err
+}
+
+// parentDepth is how many names below its pool a dataset in which zones lie has at most.
+const parentDepth = 2
+
+// wantOf is what a change of an instance looks at. Zones and datasets of other instances
+// count as taken by their records, and are not looked at; those that no record names are.
+func wantOf(view ledger.View, r record.Record, disks []record.Disk) (inventory.Want, error) {
+	names, err := recordedNames(view)
+	if err != nil {
+		return inventory.Want{}, err
+	}
+	whole, err := treesOf(view, r, disks)
+	if err != nil {
+		return inventory.Want{}, err
+	}
+	own := r.Incarnations()
+	return inventory.Want{
+		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
+		Roots: datasetRoots(disks), User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase},
+		OfZones: func(name string) bool {
+			return names.zones[name] == "" || slices.ContainsFunc(own, func(i record.Incarnation) bool { return i.Zone == name })
+		},
+		Narrow: &inventory.Narrow{
+			Depth: parentDepth, Whole: whole,
+			Recorded: func(d zfs.Dataset) bool {
+				id := names.datasets[d.Name]
+				return id != "" && id == d.User[naming.PropertyInstance].Value
+			},
+		},
+	}, nil
+}
+
+// namesRecorded says which instance's zones and datasets are, by their names.
+type namesRecorded struct{ zones, datasets map[string]string }
+
+func recordedNames(view ledger.View) (namesRecorded, error) {
+	records, err := record.All(view)
+	names := namesRecorded{zones: make(map[string]string, len(records)), datasets: make(map[string]string, len(records))}
+	for _, r := range records {
+		for _, incarnation := range r.Incarnations() {
+			names.zones[incarnation.Zone], names.datasets[incarnation.Dataset] = r.ID, r.ID
+		}
+	}
+	return names, err
+}
+
+// treesOf are the datasets of which also what lies below them is looked at: those of the
+// instance and of the bases of its zones, the spares, and the volumes that are wanted as
+// disks.
+func treesOf(view ledger.View, r record.Record, disks []record.Disk) ([]string, error) {
+	var trees []string
+	for _, incarnation := range r.Incarnations() {
+		trees = append(trees, incarnation.Dataset)
+		if incarnation.BaseDataset != "" {
+			trees = append(trees, incarnation.BaseDataset)
+		}
+	}
+	spares, err := record.Spares(view)
+	for _, spare := range spares {
+		trees = append(trees, spare.Dataset)
+	}
+	for _, d := range disks {
+		if volume, ok := d.Volume(); ok {
+			trees = append(trees, volume)
+		}
+	}
+	return trees, err
 }
 
 // datasetRoots picks the datasets to look at: where zones lie, and the volumes that

@@ -6,6 +6,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
@@ -20,11 +21,11 @@ const openingTime = 30 * time.Second
 
 // lookWhenOpen is Look at an incarnation in which no machine is known to have been made,
 // once it can be looked into, or that time has passed.
-func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r record.Record, disks []record.Disk, boot string) (Observed, error) {
+func lookWhenOpen(ctx context.Context, s Settings, h host.Host, view ledger.View, r record.Record, disks []record.Disk, boot string) (Observed, error) {
 	waiting, release := context.WithTimeout(ctx, openingTime)
 	defer release()
 	for {
-		seen, err := s.Look(ctx, h, r, disks, boot)
+		seen, err := s.Look(ctx, h, view, r, disks, boot)
 		if err != nil || r.Incarnation == nil || r.Incarnation.Ensured || r.Incarnation.Boot != boot || !seen.uninspected() || waiting.Err() != nil {
 			return seen, err
 		}

@@ -67,7 +67,7 @@ func getStatus(
 	}
 	want := inventory.Want{Parts: parts}
 	if r.Incarnation != nil {
-		want.OfZones = []string{r.Incarnation.Zone}
+		want.OfZones = func(name string) bool { return name == r.Incarnation.Zone }
 	}
 	all, err := ObserveAll(ctx, s.Blueprint(), env, view, []record.Record{r}, want)
 	if err != nil {

@@ -185,7 +185,7 @@ func unrecordedOf(ctx context.Context, s Settings, env operation.Env, view ledge
 // lookAt looks for an operation on a recorded instance.
 func lookAt(s Settings, env operation.Env, id string) func(context.Context, host.Host) (Observed, error) {
 	return func(ctx context.Context, h host.Host) (Observed, error) {
-		r, err := recorded(ctx, env, id)
+		view, r, err := recorded(ctx, env, id)
 		if err != nil {
 			return Observed{}, err
 		}
@@ -193,7 +193,7 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 		if err != nil {
 			return Observed{}, err
 		}
-		seen, err := s.Look(ctx, h, r, r.Spec.Disks, boot)
+		seen, err := s.Look(ctx, h, view, r, r.Spec.Disks, boot)
 		if err == nil {
 			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, nil, seen.Inv)
 		}

@@ -69,7 +69,11 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 			if err != nil {
 				return Observed{}, err
 			}
-			seen, err := s.Look(ctx, h, record.Record{}, r.Wanted.apply(record.Spec{}).Disks, boot)
+			view, _, err := recorded(ctx, env, r.Instance)
+			if err != nil {
+				return Observed{}, err
+			}
+			seen, err := s.Look(ctx, h, view, record.Record{}, r.Wanted.apply(record.Spec{}).Disks, boot)
 			if err == nil {
 				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), r.Instance, record.Record{}, r.Wanted.Machine, seen.Inv)
 			}
@@ -128,7 +132,7 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Stamp,
 // nothing else. What changes nothing, or cannot be, does not wait for those who are
 // at work on the instance.
 func writeRecord(ctx context.Context, env operation.Env, verb, id string, change func(record.Record) (record.Record, error)) (Result, error) {
-	now, err := recorded(ctx, env, id)
+	_, now, err := recorded(ctx, env, id)
 	if err == nil && now.ID != "" {
 		if next, err := change(now); err != nil || next.Generation == now.Generation {
 			return Result{Record: next}, err

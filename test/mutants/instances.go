@@ -105,6 +105,18 @@ func ofInstances() []Mutant {
 			Found: script("spares", "a VM could not use it"),
 		},
 		{
+			Name:    "an ensure does not look for marks that no record accounts for",
+			Plant:   []Patch{{"sled/instance/observed.go", `return id != "" && id ==`, `return MUTANT && d.User[naming.PropertyBase].Value == "" || id != "" && id ==`}},
+			Found:   script("instance_unrecorded", "exit 0, want 8"),
+			Besides: true,
+		},
+		{
+			Name:    "an ensure does not look at zones that no record names",
+			Plant:   []Patch{{"sled/instance/observed.go", `return names.zones[name] == "" ||`, `return names.zones[name] == "" && !MUTANT ||`}},
+			Found:   script("instance_unrecorded", "exit 0, want 8"),
+			Besides: true,
+		},
+		{
 			Name:    "an earlier boot of the sled is overlooked",
 			Plant:   []Patch{{"sled/instance/status.go", "case incarnation.Boot != g.boot:", "case incarnation.Boot != g.boot && !MUTANT:"}},
 			Found:   script("reboot", "no match for `^web1\\tabsent\\tsled was rebooted`"),
