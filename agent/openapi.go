@@ -140,6 +140,9 @@ func (d document) structure(t reflect.Type) object {
 	d.schemas[name] = object{"type": "object", "properties": properties}
 	for i := range t.NumField() {
 		key, option, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if key == "-" {
+			continue // it is not served
+		}
 		properties[key] = d.schema(t.Field(i).Type)
 		if option == "" {
 			required = append(required, key)

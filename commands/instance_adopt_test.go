@@ -24,6 +24,7 @@ func known(s *sledtest.Operator) map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for _, i := range list.Items {
 		delete(i, "time_updated")
+		delete(i, "since")
 		delete(i, "generation")
 		all[fmt.Sprint(i["name"])] = i
 	}

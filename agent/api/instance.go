@@ -31,6 +31,19 @@ type Instance struct {
 	Generation uint64        `json:"generation"`
 	Updated    time.Time     `json:"time_updated"`
 	Migration  *Moving       `json:"migration"` // null: it was made here, and is in none
+	// What was looked at, and an agent does not serve:
+	Since   time.Time `json:"since,omitzero"`    // when its state began, if that is known
+	AtRisk  bool      `json:"at_risk,omitempty"` // a pool that it uses does not answer
+	Changed []string  `json:"-"`                 // what others have changed of it
+	Busy    *Busy     `json:"busy,omitempty"`    // the command that changes it at the moment
+	Died    bool      `json:"-"`                 // instance ensure --failed brings it up
+}
+
+// Busy is the run of a command that changes an instance.
+type Busy struct {
+	Verb  string    `json:"verb"`
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
 }
 
 // Moving is the migration that an instance is in, or came by.
@@ -45,6 +58,10 @@ func InstanceOf(i instance.Instance) Instance {
 	s := Instance{
 		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.Mode, VNICs: []VNIC{},
 		CPUs: i.Spec.CPUs, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, Generation: i.Generation, Updated: i.Updated,
+	}
+	s.Since, s.AtRisk, s.Changed, s.Died = i.Since, i.AtRisk, i.Changed, i.Died(i.Boot) && i.Busy == nil
+	if i.Busy != nil {
+		s.Busy = &Busy{i.Busy.Verb, i.Busy.PID, i.Busy.Since}
 	}
 	if id, state, peer, migrating := i.Migrating(); migrating {
 		s.Migration = &Moving{id, state, peer}

@@ -25,13 +25,60 @@ func ShowInstance(i instance.Instance) Instance { return api.InstanceOf(i) }
 func stateStyle(s Instance) terminal.Style {
 	switch s.State {
 	case record.Running:
+		if len(s.Changed) > 0 || s.AtRisk {
+			return terminal.Warn
+		}
 		return terminal.Good
-	case record.Failed, record.Unknown:
+	case record.Failed, record.Unknown, record.Absent:
 		return terminal.Bad
-	case record.Absent, record.Creating, record.Stopping:
-		return terminal.Warn
+	case record.Stopped:
+		return terminal.Plain
 	}
-	return terminal.Plain
+	return terminal.Warn
+}
+
+// shownState is a state as people see it: what is wrong is in upper case, so that it is
+// seen without colours, and a star says that others have changed the instance.
+func shownState(s Instance) string {
+	state := s.State
+	switch state {
+	case record.Failed, record.Absent, record.Unknown:
+		state = strings.ToUpper(state)
+	}
+	if len(s.Changed) > 0 {
+		state += " *"
+	}
+	return state
+}
+
+// shownSince is how long an instance has been in its state. Where that is not known, it
+// is less than since its record was written.
+func shownSince(now time.Time, s Instance) string {
+	if s.Since.IsZero() {
+		return "<" + terminal.Age(now, s.Updated)
+	}
+	return terminal.Age(now, s.Since)
+}
+
+func written(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+func nicsOf(s Instance) string {
+	var nics []string
+	for i, v := range s.VNICs {
+		switch {
+		case i == 0: // its own, for control
+		case v.VLAN == 0:
+			nics = append(nics, v.Over)
+		default:
+			nics = append(nics, v.Over+":"+strconv.Itoa(v.VLAN))
+		}
+	}
+	return strings.Join(nics, ",")
 }
 
 // InstanceList is how instances are printed.
@@ -43,24 +90,40 @@ func InstanceList(e *Env) terminal.List[Instance] {
 		}
 		return strings.Join(names, ",")
 	}
+	disks := func(s Instance) string {
+		paths := make([]string, len(s.Disks))
+		for i, d := range s.Disks {
+			paths[i] = d.Path
+		}
+		return strings.Join(paths, ",")
+	}
+	short := terminal.ShortPools(nil)
 	type column = terminal.Column[Instance]
-	return terminal.List[Instance]{Kind: "Instance", Name: func(s Instance) string { return s.Name }, Columns: []column{
-		{Name: "name", Value: func(s Instance) string { return s.Name }},
-		{Name: "state", Value: func(s Instance) string { return s.State }, Style: stateStyle},
-		{Name: "cpus", Value: func(s Instance) string { return strconv.Itoa(s.CPUs) }, Right: true},
-		{Name: "memory", Value: func(s Instance) string { return strconv.FormatUint(s.Memory, 10) }, Human: func(s Instance) string { return terminal.FormatSize(s.Memory) }, Right: true},
-		{Name: "address", Value: func(s Instance) string { return s.Address }},
-		{Name: "updated", Value: func(s Instance) string { return s.Updated.Format(time.RFC3339) }, Human: func(s Instance) string { return terminal.Ago(e.Now(), s.Updated) }},
-		{Name: "reason", Value: func(s Instance) string { return s.Reason }, Note: true},
-		{Name: "id", Value: func(s Instance) string { return s.ID }, Extra: true},
-		{Name: "propolis_id", Value: func(s Instance) string { return s.PropolisID }, Extra: true},
-		{Name: "zone", Value: func(s Instance) string { return s.Zone }, Extra: true},
-		{Name: "vnics", Value: vnics, Extra: true},
-		{Name: "pool", Value: func(s Instance) string { return s.Pool }, Extra: true},
-		{Name: "wanted", Value: func(s Instance) string { return s.Wanted }, Extra: true},
-		{Name: "protected", Value: func(s Instance) string { return strconv.FormatBool(s.Protected) }, Extra: true},
-		{Name: "generation", Value: func(s Instance) string { return strconv.FormatUint(s.Generation, 10) }, Right: true, Extra: true},
-	}}
+	return terminal.List[Instance]{
+		Kind: "Instance", Name: func(s Instance) string { return s.Name },
+		Table: []string{"name", "state", "cpus", "memory", "address", "since", "reason"},
+		Wide:  []string{"name", "state", "cpus", "memory", "address", "since", "pool", "nics", "disks", "id", "zone", "reason"},
+		Columns: []column{
+			{Name: "name", Value: func(s Instance) string { return s.Name }},
+			{Name: "state", Value: func(s Instance) string { return s.State }, Human: shownState, Style: stateStyle},
+			{Name: "cpus", Value: func(s Instance) string { return strconv.Itoa(s.CPUs) }, Right: true},
+			{Name: "memory", Value: func(s Instance) string { return strconv.FormatUint(s.Memory, 10) }, Human: func(s Instance) string { return terminal.FormatSize(s.Memory) }, Right: true},
+			{Name: "address", Value: func(s Instance) string { return s.Address }, Human: func(s Instance) string { ip, _, _ := strings.Cut(s.Address, "/"); return ip }},
+			{Name: "updated", Value: func(s Instance) string { return s.Updated.Format(time.RFC3339) }, Human: func(s Instance) string { return terminal.Ago(e.Now(), s.Updated) }},
+			{Name: "reason", Value: func(s Instance) string { return s.Reason }, Human: func(s Instance) string { return short(s.Reason) }, Note: true},
+			{Name: "id", Value: func(s Instance) string { return s.ID }, Extra: true},
+			{Name: "propolis_id", Value: func(s Instance) string { return s.PropolisID }, Extra: true},
+			{Name: "zone", Value: func(s Instance) string { return s.Zone }, Extra: true},
+			{Name: "vnics", Value: vnics, Extra: true},
+			{Name: "pool", Value: func(s Instance) string { return s.Pool }, Extra: true},
+			{Name: "wanted", Value: func(s Instance) string { return s.Wanted }, Extra: true},
+			{Name: "protected", Value: func(s Instance) string { return strconv.FormatBool(s.Protected) }, Extra: true},
+			{Name: "generation", Value: func(s Instance) string { return strconv.FormatUint(s.Generation, 10) }, Right: true, Extra: true},
+			{Name: "since", Value: func(s Instance) string { return written(s.Since) }, Human: func(s Instance) string { return shownSince(e.Now(), s) }, Extra: true},
+			{Name: "nics", Value: nicsOf, Extra: true},
+			{Name: "disks", Value: disks, Extra: true},
+		},
+	}
 }
 
 // status is how an instance is looked at: instance.Settings.Get, or Summary.

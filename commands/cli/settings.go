@@ -100,7 +100,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 func zoneSettings(c config.Config) instance.Settings {
 	return instance.Settings{
 		Names: Prefixes(c), MTU: c.Network.MTU, Underlay: c.Network.Underlay, Gateway: c.Network.Gateway,
-		Propolis: propolisSettings(c), Base: recordedBase, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
+		Propolis: propolisSettings(c), Base: recordedBase, Disk: recordedDisk, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
 	}
 }
 
@@ -130,6 +130,16 @@ func propolisSettings(c config.Config) layout.Propolis {
 func recordedBase(view ledger.View, pool string) (instance.Base, bool) {
 	r, ok := base.Current(view, pool)
 	return instanceBase(r), ok
+}
+
+func recordedDisk(view ledger.View, pool string) string {
+	known, _ := storage.Records(view) // an error is reported by what needs the records
+	for _, r := range known {
+		if r.Pool == pool {
+			return r.Place()
+		}
+	}
+	return ""
 }
 
 // makeBase creates the base zones that instances lack.

@@ -17,64 +17,6 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-func newList(env *cli.Env) *cobra.Command {
-	var far remote
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List the instances and their states",
-		Long: `List the instances and their states. sledctl reads the states from the host each time: one listing of the zones and of the
-links, and one request to each running Propolis. The reason also reports what others changed: the instance's zone halted, removed or
-reconfigured, its VNICs deleted, its Propolis restarted without its VM. After a reboot of the sled it says which instances ran.`,
-		Example: `  sledctl instance list
-  sledctl instance list -H --columns name,state,zone`,
-		Args: cobra.NoArgs,
-		RunE: env.Run(func(ctx context.Context, _ []string) error { return runList(ctx, env, far) }),
-	}
-	far.add(cmd)
-	env.AddOutput(cmd)
-	return cmd
-}
-
-func runList(ctx context.Context, e *cli.Env, far remote) error {
-	list := cli.InstanceList(e)
-	if err := list.Check(e.Output); err != nil {
-		return err
-	}
-	if far.is() {
-		c, err := agentClient(e, far, cli.Mutation{})
-		if err != nil {
-			return err
-		}
-		all, err := c.List(ctx)
-		if err != nil {
-			return err
-		}
-		return list.Print(e.Streams.Out, e.Output, cli.ByName(all, func(s cli.Instance) string { return s.Name }))
-	}
-	s, env, err := e.Instances(ctx)
-	if err != nil {
-		return err
-	}
-	view, err := e.View(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := s.List(ctx, env, view)
-	if err != nil {
-		return err
-	}
-	order := make([]*instance.Instance, len(all)) // they are large
-	for i := range all {
-		order[i] = &all[i]
-	}
-	shown := make([]cli.Instance, len(all))
-	for i, one := range cli.ByName(order, func(i *instance.Instance) string { return i.Name }) {
-		shown[i] = cli.ShowInstance(*one)
-	}
-	return list.Print(e.Streams.Out, e.Output, shown)
-}
-
 func newGet(env *cli.Env) *cobra.Command {
 	var far remote
 	cmd := &cobra.Command{

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
@@ -42,7 +43,11 @@ func (l List[T]) writeTable(s *Stream, o Output, columns []Column[T], items []T)
 	}
 	var out bytes.Buffer
 	if l.Summary != "" && !o.NoHeader {
-		out.WriteString(strings.Join(hanging(l.Summary, s.Width(), indent), "\n") + "\n\n")
+		summary := []string{l.Summary}
+		if ansi.StringWidth(l.Summary) > s.Width() {
+			summary = hanging(l.Summary, s.Width(), indent)
+		}
+		out.WriteString(strings.Join(summary, "\n") + "\n\n")
 	}
 	if !o.NoHeader {
 		out.WriteString(lines[0] + "\n")

@@ -21,6 +21,9 @@ func Ago(now, t time.Time) string {
 	return coarse(d) + " ago"
 }
 
+// Age writes how long something has been so, for people: "12s", "3h".
+func Age(now, since time.Time) string { return coarse(max(now.Sub(since), 0)) }
+
 // coarse is a duration in its largest unit, cut, not rounded.
 func coarse(d time.Duration) string {
 	const day = 24 * time.Hour

@@ -2,12 +2,12 @@ package instance
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -22,7 +22,7 @@ import (
 // driftOf lists what is no longer as it was made, one clause each: what the
 // inventory knows of, and whether the zonepath's dataset is there at all.
 func driftOf(b layout.Blueprint, files host.Files, r record.Record, inv *inventory.Inventory) []string {
-	all := append(silentPools(r, inv), driftIn(b, r, inv)...)
+	all := driftIn(b, r, inv)
 	z, there := inv.Zone(r.Incarnation.Zone)
 	if !there || z.State == zone.Running || inv.Know(inventory.Configs) != nil {
 		return all
@@ -33,26 +33,44 @@ func driftOf(b layout.Blueprint, files host.Files, r record.Record, inv *invento
 	return all
 }
 
-// silentPools reports the pools that do not answer and that an incarnation has its zone or
-// a disk on: its VM may run, and cannot read or write.
-func silentPools(r record.Record, inv *inventory.Inventory) []string {
+// lostPools are the pools that do not answer, with what is known of why.
+func (s Settings) lostPools(view ledger.View, inv *inventory.Inventory) map[string]string {
 	pools, err := inv.Pools()
 	if err != nil {
 		return nil
 	}
-	on := map[string]string{}
-	for _, d := range r.Spec.Disks {
-		if volume, ok := d.Volume(); ok {
-			name, _, _ := strings.Cut(volume, "/")
-			on[name] = "a disk"
+	lost := map[string]string{}
+	for _, p := range pools {
+		if p.Answers() {
+			continue
+		}
+		lost[p.Name] = p.Health
+		if s.Disk == nil {
+			continue
+		}
+		disk := s.Disk(view, p.Name)
+		for _, d := range p.Devices {
+			if disk != "" && (d.State == "UNAVAIL" || d.State == "REMOVED") { // it cannot be opened
+				lost[p.Name] = p.Health + ": disk " + disk + " is absent"
+			}
 		}
 	}
-	name, _, _ := strings.Cut(r.Incarnation.Dataset, "/")
-	on[name] = "its zone"
+	return lost
+}
+
+// silentPools reports the pools that do not answer and that an incarnation has its zone or
+// a disk on: its VM may run, and cannot read or write.
+func silentPools(r record.Record, lost map[string]string) []string {
 	var all []string
-	for _, p := range pools {
-		if what := on[p.Name]; what != "" && !p.Answers() {
-			all = append(all, fmt.Sprintf("pool %s is %s: %s lies on it", p.Name, p.Health, what))
+	of, _, _ := strings.Cut(r.Incarnation.Dataset, "/")
+	if why := lost[of]; why != "" {
+		all = append(all, "its pool "+of+" is "+why)
+	}
+	for _, d := range r.Spec.Disks {
+		volume, _ := d.Volume()
+		pool, _, _ := strings.Cut(volume, "/")
+		if why := lost[pool]; why != "" && pool != of {
+			all = append(all, "the pool "+pool+" of its disk "+d.Path+" is "+why)
 		}
 	}
 	return all

@@ -97,17 +97,17 @@ func TestWhoIsBroughtUp(t *testing.T) {
 		instance     Instance
 		wanted, died bool
 	}{
-		"runs":                       {Instance{r, Status{State: record.Running}}, false, false},
-		"runs, the last one remains": {Instance{leaving, Status{State: record.Running}}, true, false},
-		"failed":                     {Instance{r, Status{State: record.Failed}}, true, true},
-		"was shut down by its guest": {Instance{r, Status{State: "destroyed"}}, true, true},
-		"its zone was removed":       {Instance{r, Status{State: record.Absent}}, true, true},
-		"the sled was rebooted":      {Instance{earlier, Status{State: record.Absent}}, true, false},
-		"was never finished":         {Instance{begun, Status{State: record.Creating}}, true, false},
-		"runs, and nobody knows":     {Instance{begun, Status{State: record.Running}}, true, false},
-		"cannot be seen":             {Instance{r, Status{State: record.Unknown}}, true, false},
-		"is stopped":                 {Instance{stopped, Status{State: record.Stopped}}, false, false},
-		"was stopped with the sled":  {Instance{cleared, Status{State: record.Absent}}, true, false},
+		"runs":                       {Instance{Record: r, Status: Status{State: record.Running}}, false, false},
+		"runs, the last one remains": {Instance{Record: leaving, Status: Status{State: record.Running}}, true, false},
+		"failed":                     {Instance{Record: r, Status: Status{State: record.Failed}}, true, true},
+		"was shut down by its guest": {Instance{Record: r, Status: Status{State: "destroyed"}}, true, true},
+		"its zone was removed":       {Instance{Record: r, Status: Status{State: record.Absent}}, true, true},
+		"the sled was rebooted":      {Instance{Record: earlier, Status: Status{State: record.Absent}}, true, false},
+		"was never finished":         {Instance{Record: begun, Status: Status{State: record.Creating}}, true, false},
+		"runs, and nobody knows":     {Instance{Record: begun, Status: Status{State: record.Running}}, true, false},
+		"cannot be seen":             {Instance{Record: r, Status: Status{State: record.Unknown}}, true, false},
+		"is stopped":                 {Instance{Record: stopped, Status: Status{State: record.Stopped}}, false, false},
+		"was stopped with the sled":  {Instance{Record: cleared, Status: Status{State: record.Absent}}, true, false},
 	} {
 		if got := WantedUp(s.instance); got != s.wanted {
 			t.Errorf("%s: brought up: %v", name, got)

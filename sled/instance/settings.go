@@ -68,6 +68,9 @@ type Settings struct {
 	// Spares is how many zones are cloned ahead on each pool.
 	Spares int
 
+	// Disk is the slot of the disk that a pool lies on, e.g. u2:3, as recorded; empty: it
+	// is not known. Nil: nothing is.
+	Disk func(view ledger.View, pool string) string
 	// Base is the base zone of a pool, as recorded; false when it has none.
 	Base func(view ledger.View, pool string) (Base, bool)
 	// MakeBase creates the base zone of a pool; nil: one that is missing is an error.

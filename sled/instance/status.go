@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -31,6 +32,39 @@ type Status struct {
 type Instance struct {
 	record.Record
 	Status
+	Details
+}
+
+// Details are what is known of an instance besides its status. What was not looked at is
+// not known.
+type Details struct {
+	Since   time.Time         // when its state began; zero: not known
+	Changed []string          // what others have changed of its incarnation
+	AtRisk  bool              // a pool that its incarnation uses does not answer
+	Busy    *operation.Holder // the run that changes it; nil: none does
+	Boot    string            // which boot of the sled this is
+}
+
+// conclude is the status and the details that evidence comes to.
+func (i *Instance) conclude(g evidence) {
+	i.Status = judgeStatus(i.Record, g)
+	i.Details = Details{AtRisk: len(g.risks) > 0, Busy: g.holder, Boot: g.boot}
+	if g.open == "" { // while a verb is at work, nobody else has changed it
+		i.Changed = g.drift
+	}
+	i.Since = i.since()
+}
+
+// since is when the state began, as far as the record and a run that is at work say. A
+// state that nobody wanted began at some time after the record was written.
+func (i *Instance) since() time.Time {
+	switch {
+	case i.State == record.Stopped && i.Incarnation == nil, i.State == record.Running && i.Wanted == record.WantedRunning:
+		return i.Updated
+	case i.Busy != nil && (i.State == record.Stopping || i.State == record.Creating):
+		return i.Busy.Since
+	}
+	return time.Time{}
 }
 
 // asked is how many Propolis servers are asked at once.
@@ -44,7 +78,7 @@ func (s Settings) List(ctx context.Context, env operation.Env, view ledger.View)
 	if err != nil {
 		return nil, err
 	}
-	return ObserveAll(ctx, s.Blueprint(), env, view, records, inventory.Want{Parts: observable()})
+	return s.ObserveAll(ctx, env, view, records, inventory.Want{Parts: observable()})
 }
 
 // Get tells one instance's status, as List does.
@@ -69,7 +103,7 @@ func getStatus(
 	if r.Incarnation != nil {
 		want.OfZones = func(name string) bool { return name == r.Incarnation.Zone }
 	}
-	all, err := ObserveAll(ctx, s.Blueprint(), env, view, []record.Record{r}, want)
+	all, err := s.ObserveAll(ctx, env, view, []record.Record{r}, want)
 	if err != nil {
 		return Instance{}, err
 	}
@@ -83,8 +117,8 @@ func observable() []inventory.Part {
 
 // ObserveAll tells the status of some records, from one look at the host, if one of
 // them has an incarnation.
-func ObserveAll(
-	ctx context.Context, b layout.Blueprint, env operation.Env, view ledger.View, records []record.Record, want inventory.Want,
+func (s Settings) ObserveAll(
+	ctx context.Context, env operation.Env, view ledger.View, records []record.Record, want inventory.Want,
 ) ([]Instance, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
@@ -94,41 +128,32 @@ func ObserveAll(
 	if hasRun(records) {
 		inv = inventory.Look(ctx, env.Host, want)
 	}
-	busy, going := map[string]operation.OpenIntent{}, map[string]operation.OpenIntent{} // by instance, by zone
-	for _, open := range operation.Open(view) {
-		busy[open.Subject] = open
-		for _, o := range open.Removes {
-			if o.Kind == "zone" {
-				going[o.Name] = open
-			}
-		}
-	}
+	b, work, lost := s.Blueprint(), atWork(view), s.lostPools(view, inv)
 	all := make([]Instance, len(records))
 	gate := make(chan struct{}, asked)
 	var wg sync.WaitGroup
 	for i := range records {
 		all[i].Record = records[i]
 		one := &all[i] // not a copy: it is large
-		if one.Incarnation == nil && len(busy) == 0 {
-			one.Status = judgeStatus(one.Record, evidence{boot: boot})
+		if one.Incarnation == nil && len(work.busy) == 0 {
+			one.conclude(evidence{boot: boot})
 			continue
 		}
 		r, look := one.Record, evidence{boot: boot}
-		open, isOpen := busy[record.Subject(r.ID)]
-		if !isOpen && r.Incarnation != nil {
-			open, isOpen = going[r.Incarnation.Zone]
-		}
-		if isOpen {
+		if open, isOpen := work.on(r); isOpen {
 			look.open = open.Verb
-			_, look.atWork = operation.Alive(ctx, env, open.Subject)
+			if holder, alive := operation.Alive(ctx, env, open.Subject); alive {
+				look.atWork, look.holder = true, &holder
+			}
 		}
 		if r.Incarnation != nil {
 			look.zones = inv.Know(inventory.Zones)
 			look.zone, look.there = inv.Zone(r.Incarnation.Zone)
+			look.risks = silentPools(r, lost)
 			look.drift = driftOf(b, env.Host.Files(), r, inv)
 		}
 		if look.zone.State != zone.Running {
-			one.Status = judgeStatus(r, look)
+			one.conclude(look)
 			continue
 		}
 		seen := look // most are not asked: their own need not outlive this round
@@ -139,11 +164,39 @@ func ObserveAll(
 			if one.Incarnation.Ensured && unreachable(seen.vm.Err) {
 				seen.service, _ = smf.State(ctx, env.Host, one.Incarnation.Zone, layout.ServiceFMRI(b, one.Record)) // empty: not known
 			}
-			one.Status = judgeStatus(one.Record, seen)
+			one.conclude(seen)
 		})
 	}
 	wg.Wait()
 	return all, nil
+}
+
+// opened are the open intents, by what they are about.
+type opened struct {
+	busy  map[string]operation.OpenIntent // by instance
+	going map[string]operation.OpenIntent // by zone
+}
+
+func atWork(view ledger.View) opened {
+	o := opened{map[string]operation.OpenIntent{}, map[string]operation.OpenIntent{}}
+	for _, open := range operation.Open(view) {
+		o.busy[open.Subject] = open
+		for _, object := range open.Removes {
+			if object.Kind == "zone" {
+				o.going[object.Name] = open
+			}
+		}
+	}
+	return o
+}
+
+// on is the open intent that is about an instance.
+func (o opened) on(r record.Record) (operation.OpenIntent, bool) {
+	open, is := o.busy[record.Subject(r.ID)]
+	if !is && r.Incarnation != nil {
+		open, is = o.going[r.Incarnation.Zone]
+	}
+	return open, is
 }
 
 func hasRun(records []record.Record) bool {
@@ -178,9 +231,11 @@ type evidence struct {
 	// service is the state of Propolis' service, asked where Propolis itself
 	// could not be reached; empty: not known.
 	service string
-	open    string   // the verb of an intent on the instance that has no outcome yet
-	atWork  bool     // that verb's run, or its last command, holds the lock still
-	drift   []string // what others have changed of the incarnation
+	open    string            // the verb of an intent on the instance that has no outcome yet
+	atWork  bool              // that verb's run, or its last command, holds the lock still
+	drift   []string          // what others have changed of the incarnation
+	risks   []string          // its pools that do not answer
+	holder  *operation.Holder // of the lock; nil: nobody is known
 }
 
 func statusIn(b layout.Blueprint, r record.Record, seen Observed) Status {
@@ -270,11 +325,8 @@ func (g evidence) with(how string) string {
 	if g.open != "" {
 		return how
 	}
-	parts := g.drift
-	if how != "" {
-		parts = append([]string{how}, parts...)
-	}
-	return strings.Join(parts, "; ")
+	parts := slices.Concat([]string{how}, g.risks, g.drift)
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
 // unreachable reports whether an error is that nobody answers at the address at

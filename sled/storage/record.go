@@ -32,6 +32,9 @@ func recordOf(d disk.Disk, pool string, now time.Time) Record {
 	return Record{Name: d.Name, Kind: d.Kind, Slot: d.Slot, Vendor: d.Identity.Vendor, Model: d.Identity.Model, Serial: d.Identity.Serial, Pool: pool, Time: now}
 }
 
+// Place is the slot that the disk was in, e.g. u2:3.
+func (r Record) Place() string { return slot(disk.Disk{Kind: r.Kind, Slot: r.Slot}) }
+
 // Identity is the disk's.
 func (r Record) Identity() disk.Identity {
 	return disk.Identity{Vendor: r.Vendor, Model: r.Model, Serial: r.Serial}

@@ -162,7 +162,7 @@ func (w *watch) look(ctx context.Context) error {
 			w.told[r.ID] = i
 		}
 	}
-	seen, err := instance.ObserveAll(ctx, w.Blueprint(), w.env, view, silent, inventory.Want{Parts: []inventory.Part{inventory.Zones}})
+	seen, err := w.ObserveAll(ctx, w.env, view, silent, inventory.Want{Parts: []inventory.Part{inventory.Zones}})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,169 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/query"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+type listOptions struct {
+	selection
+	far  remote
+	sort string
+}
+
+func newList(env *cli.Env) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:     "list [NAME|UUID|PATTERN ...]",
+		Aliases: []string{"ls"},
+		Short:   "List the instances and their states",
+		Long: `List the instances and their states. sledctl reads the states from the host each time: one listing of the zones and of the
+links, and one request to each running Propolis. The reason also reports what others changed: the instance's zone halted, removed or
+reconfigured, its VNICs deleted, its Propolis restarted without its VM. After a reboot of the sled it says which instances ran.
+
+A table begins with the number of instances in each state. A star marks an instance that others changed. SINCE is how long ago sledctl
+brought the instance into its state; a state that came by itself began after that, so it has < before it. A reason that does not fit,
+or that three instances share, is a note below the table.
+
+A selection lists some: names, patterns of a shell, --state, --failed, and --filter with a key, an operator and a value. All must hold.
+Keys are those of --sort, and disk, nic, vlan and mac. Operators are = != < <= > >=, and ~ !~ for regular expressions. A name that does
+not exist is exit 4.`,
+		Example: `  sledctl instance list
+  sledctl instance list 'web*' --failed
+  sledctl instance list --filter 'memory>=16G' --filter vlan=100 --sort -memory,name
+  sledctl instance list -H --columns name,state,zone`,
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			o.name(args)
+			return runList(ctx, env, o)
+		}),
+	}
+	o.add(env, cmd)
+	cmd.Flags().BoolVar(&o.failed, "failed", false, "only what instance ensure --failed would start")
+	cmd.Flags().StringVar(&o.sort, "sort", "", "`[-]KEY,...` to sort by; - is descending (default: name)")
+	env.Complete(cmd, "sort", func() []string {
+		var keys []string
+		for _, f := range fields() {
+			keys = append(keys, f.Key)
+		}
+		return keys
+	})
+	o.far.add(cmd)
+	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, env.CompleteInstances)
+	return cmd
+}
+
+func runList(ctx context.Context, e *cli.Env, o listOptions) error {
+	list := cli.InstanceList(e)
+	if err := list.Check(e.Output); err != nil {
+		return err
+	}
+	picks, err := o.picker(e.Now())
+	if err != nil {
+		return err
+	}
+	if o.far.is() && o.looks() {
+		return &cli.UsageError{Text: "an agent cannot be asked for --failed or --state changed, at-risk or busy", Advice: "run it on the sled"}
+	}
+	order := func(a, b cli.Instance) int { return query.Natural(a.Name, b.Name) }
+	if o.sort != "" {
+		if order, err = query.Order(fields(), o.sort); err != nil {
+			return err
+		}
+	}
+	all, err := lookAtAll(ctx, e, o.far)
+	if err != nil {
+		return err
+	}
+	if name := o.missing(all); name != "" {
+		return &record.NotFoundError{Name: name}
+	}
+	of := len(all)
+	shown := slices.DeleteFunc(all, func(i cli.Instance) bool { return !picks(i) })
+	if e.Output.Table(e.Streams.Out) || o.sort != "" {
+		slices.SortStableFunc(shown, order)
+	}
+	list.Summary = summary(shown, of)
+	return list.Print(e.Streams.Out, e.Output, shown)
+}
+
+// lookAtAll lists the instances, by name, here or at an agent.
+func lookAtAll(ctx context.Context, e *cli.Env, far remote) ([]cli.Instance, error) {
+	name := func(s cli.Instance) string { return s.Name }
+	if far.is() {
+		c, err := agentClient(e, far, cli.Mutation{})
+		if err != nil {
+			return nil, err
+		}
+		all, err := c.List(ctx)
+		return cli.ByName(all, name), err
+	}
+	s, env, err := e.Instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view, err := e.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.List(ctx, env, view)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]cli.Instance, len(all))
+	for i := range all {
+		shown[i] = cli.ShowInstance(all[i])
+	}
+	return cli.ByName(shown, name), nil
+}
+
+// summary says how many instances are in which state, and what those that are up have.
+func summary(shown []cli.Instance, of int) string {
+	count := map[string]int{}
+	var cpus int
+	var memory uint64
+	for _, i := range shown {
+		count[i.State]++
+		if isUp(i.State) {
+			cpus, memory = cpus+i.CPUs, memory+i.Memory
+		}
+	}
+	states := []string{record.Running, "starting", "rebooting", "migrating", record.Creating, record.Stopping, record.Failed, record.Absent, record.Unknown}
+	for _, state := range slices.Sorted(maps.Keys(count)) {
+		if !slices.Contains(states, state) && state != record.Stopped {
+			states = append(states, state)
+		}
+	}
+	var parts []string
+	for _, state := range append(states, record.Stopped) {
+		if n := count[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	text := fmt.Sprintf("%d VMs", len(shown))
+	if len(shown) != of {
+		text = fmt.Sprintf("%d of %d VMs", len(shown), of)
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	if cpus > 0 {
+		text += fmt.Sprintf("   %d vCPUs, %s in use", cpus, terminal.FormatSize(memory))
+	}
+	return text
+}
+
+// isUp reports whether a state is one of a VM that has memory.
+func isUp(state string) bool {
+	return !slices.Contains([]string{record.Stopped, record.Absent, record.Failed, record.Unknown, record.Creating, "destroyed"}, state)
+}

@@ -1,0 +1,28 @@
+package terminal
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// poolName is the name of a pool that bootstrap has made, in two parts.
+const poolName = `\b(ox[pi]_[0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`
+
+// ShortPools returns what shortens the names of pools in a text, for people, to the first
+// eight digits of their UUIDs. Known are all pools: names that begin alike stay.
+func ShortPools(known []string) func(text string) string {
+	pool := regexp.MustCompile(poolName)
+	return func(text string) string {
+		if !strings.Contains(text, "ox") {
+			return text // as most are
+		}
+		return pool.ReplaceAllStringFunc(text, func(name string) string {
+			short := pool.FindStringSubmatch(name)[1]
+			if slices.ContainsFunc(known, func(k string) bool { return k != name && strings.HasPrefix(k, short) }) {
+				return name
+			}
+			return short
+		})
+	}
+}
