@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/commands/propolis"
 	"github.com/sledctl/sledctl/commands/reap"
 	"github.com/sledctl/sledctl/commands/sim"
+	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/commands/storage"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/commands/trace"
@@ -31,6 +32,7 @@ import (
 // topLevel returns the commands below the root, in the order of the manual.
 func topLevel() []cli.Word {
 	return []cli.Word{
+		{Name: "status", Make: status.New},
 		{Name: "bootstrap", Make: bootstrap.New},
 		{Name: "storage", Make: storage.New},
 		{Name: "base", Make: base.New},

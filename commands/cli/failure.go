@@ -56,6 +56,9 @@ func (e *ExistsError) Hint() string { return e.Advice }
 // ErrDifferences is exit 10: nothing failed, and there is something to do.
 var ErrDifferences = fault.New(fault.Differences, "there are differences")
 
+// ErrTrouble is exit 11: nothing failed, and the sled is in trouble.
+var ErrTrouble = fault.New(fault.Trouble, "the sled is in trouble")
+
 // failureOf returns the report of an error. If the command ran at an agent, it is the
 // agent's report.
 func failureOf(err error, started time.Time) failure.Document {
@@ -73,7 +76,7 @@ func printFailure(f failure.Document, w *terminal.Stream, format terminal.Format
 		_ = encoder.Encode(f) // stderr is the last resort
 		return
 	}
-	if f.Exit == failure.ExitDifferences {
+	if f.Exit == failure.ExitDifferences || f.Exit == failure.ExitTrouble {
 		return
 	}
 	line := func(style terminal.Style, what, text string) {

@@ -76,7 +76,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 	if !prepared {
 		return instance.Settings{}, &failure.RefusedError{Err: errors.New("the sled's network is not prepared"), Advice: failure.PrepareHint}
 	}
-	namespace, err := sledName(c, h.Files())
+	namespace, err := SledName(c, h.Files())
 	if err != nil {
 		return instance.Settings{}, err
 	}
@@ -179,9 +179,9 @@ func instanceBase(r base.Record) instance.Base {
 	return instance.Base{Zone: r.Zone, UUID: r.UUID, Dataset: r.Dataset, Mark: r.Mark, Brand: r.Brand}
 }
 
-// sledName is what tells this sled from others: the configured name, else the
+// SledName is what tells this sled from others: the configured name, else the
 // name of the node.
-func sledName(c config.Config, files host.Files) (string, error) {
+func SledName(c config.Config, files host.Files) (string, error) {
 	if c.Names.Sled != "" {
 		return c.Names.Sled, nil
 	}

@@ -127,7 +127,7 @@ func (d *driller) create(ctx context.Context) error {
 // operate is what an operator did on purpose.
 func (d *driller) operate(ctx context.Context) error {
 	for _, name := range []string{"dev-6", "ci8"} {
-		if _, err := d.settings.Stop(ctx, d.env, instance.StopRequest{Ref: name}); err != nil {
+		if _, err := d.settings.Stop(ctx, d.env, instance.StopRequest{Verb: "instance stop", Ref: name}); err != nil {
 			return err
 		}
 	}

@@ -1,11 +1,14 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +22,8 @@ type Holder struct {
 	PID   int       `json:"pid"`
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
+	// Subject is what is locked.
+	Subject string `json:"subject,omitempty"`
 	// Group is the process group of the last command that it has started, and
 	// Command its argv: it continues, and holds the lock, if PID was killed.
 	Group   int    `json:"group,omitempty"`
@@ -48,7 +53,7 @@ func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) 
 	if err != nil {
 		return nil, nil, err
 	}
-	say := &sign{lock: l, holder: Holder{PID: env.PID, Verb: verb, Since: time.Now().UTC()}}
+	say := &sign{lock: l, holder: Holder{PID: env.PID, Verb: verb, Since: time.Now().UTC(), Subject: subject}}
 	if err := say.write(); err != nil {
 		l.Unlock()
 		return nil, nil, err
@@ -178,4 +183,28 @@ func Alive(ctx context.Context, env Env, subject string) (Holder, bool) {
 	}
 	l.Unlock()
 	return Holder{}, false
+}
+
+// AtWork lists who holds which lock of the sled, in the order of their subjects. It
+// reads the files of the locks, and waits for none of them.
+func AtWork(ctx context.Context, env Env) ([]Holder, error) {
+	files, err := env.Host.Files().ReadDir(path.Join(env.RunDir, "lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Holder
+	for _, f := range files {
+		if f.Name == "boot" {
+			continue // it is held for the moment in which a boot gets its id
+		}
+		if h, alive := Alive(ctx, env, f.Name); alive && h.PID > 0 {
+			h.Subject = cmp.Or(h.Subject, f.Name)
+			all = append(all, h)
+		}
+	}
+	slices.SortFunc(all, func(a, b Holder) int { return strings.Compare(a.Subject, b.Subject) })
+	return all, nil
 }

@@ -178,3 +178,28 @@ func ReadTrace(files host.Files, runDir, id string) (Trace, error) {
 	}
 	return t, nil
 }
+
+// LastTraces lists the heads of the n operations that ended last, the newest first.
+func LastTraces(files host.Files, runDir string, n int) ([]TraceHead, error) {
+	entries, err := files.ReadDir(traceDir(runDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(entries, func(a, b host.Info) int { return b.Time.Compare(a.Time) })
+	var heads []TraceHead
+	for _, e := range entries[:min(n, len(entries))] {
+		t, err := ReadTrace(files, runDir, strings.TrimSuffix(e.Name, ".jsonl"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // pruned meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, t.TraceHead)
+	}
+	slices.SortStableFunc(heads, func(a, b TraceHead) int { return b.Start.Compare(a.Start) })
+	return heads, nil
+}

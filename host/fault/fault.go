@@ -23,11 +23,12 @@ const (
 	Partial                 // some of it stays: again, it goes on from there
 	Ledger                  // the ledger must be seen to first
 	Differences             // nothing failed: there is something to do
+	Trouble                 // nothing failed: the sled is in trouble
 )
 
 // String is the kind as scripts read it.
 func (k Kind) String() string {
-	return [...]string{"failed", "deadline", "interrupted", "refused", "conflict", "not_found", "usage", "locked", "partial", "ledger", "differences"}[k]
+	return [...]string{"failed", "deadline", "interrupted", "refused", "conflict", "not_found", "usage", "locked", "partial", "ledger", "differences", "trouble"}[k]
 }
 
 // New is an error of a kind, to be compared with errors.Is.

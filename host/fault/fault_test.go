@@ -46,10 +46,10 @@ func (w wrapper) Unwrap() error  { return w.error }
 
 func TestEachKindHasAWordOfItsOwn(t *testing.T) {
 	words := map[string]bool{}
-	for k := fault.Failed; k <= fault.Differences; k++ {
+	for k := fault.Failed; k <= fault.Trouble; k++ {
 		words[k.String()] = true
 	}
-	if len(words) != int(fault.Differences)+1 {
+	if len(words) != int(fault.Trouble)+1 {
 		t.Errorf("%v", words)
 	}
 }

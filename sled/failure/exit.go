@@ -23,6 +23,7 @@ const (
 	ExitRefused     = 8 // protected, needs --yes, privileges or bootstrap
 	ExitLedger      = 9
 	ExitDifferences = 10
+	ExitTrouble     = 11 // of status --check
 	ExitInterrupted = 130
 )
 
@@ -53,7 +54,7 @@ func codes() map[fault.Kind]int {
 	return map[fault.Kind]int{
 		fault.Failed: ExitFailed, fault.Usage: ExitUsage, fault.Partial: ExitPartial, fault.NotFound: ExitNotFound,
 		fault.Conflict: ExitConflict, fault.Locked: ExitLocked, fault.Deadline: ExitDeadline, fault.Refused: ExitRefused,
-		fault.Ledger: ExitLedger, fault.Differences: ExitDifferences, fault.Interrupted: ExitInterrupted,
+		fault.Ledger: ExitLedger, fault.Differences: ExitDifferences, fault.Trouble: ExitTrouble, fault.Interrupted: ExitInterrupted,
 	}
 }
 

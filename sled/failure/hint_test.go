@@ -29,7 +29,7 @@ func TestEachKindHasAHint(t *testing.T) {
 		if d.Exit != code {
 			t.Errorf("%v: exit %d, want %d", kind, d.Exit, code)
 		}
-		if want := kind != fault.Differences && kind != fault.Interrupted && kind != fault.Usage; want != (d.Hint != "") {
+		if want := kind != fault.Differences && kind != fault.Trouble && kind != fault.Interrupted && kind != fault.Usage; want != (d.Hint != "") {
 			t.Errorf("%v: hint %q", kind, d.Hint)
 		}
 	}

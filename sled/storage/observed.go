@@ -65,6 +65,9 @@ type Found struct {
 // something.
 func (s Settings) Wants() inventory.Want { return wants(inventory.Rival) }
 
+// Observes is what storage looks at to say how it is.
+func (s Settings) Observes() inventory.Want { return wants() }
+
 func wants(also ...inventory.Part) inventory.Want {
 	return inventory.Want{
 		Parts: append(also, inventory.Pools, inventory.Datasets), Roots: roots,

@@ -65,10 +65,26 @@ func (s Settings) see(ctx context.Context, h host.Host, view ledger.View) (*comp
 
 // Check lists what is different from what it must be, and why.
 func (s Settings) Check(ctx context.Context, h host.Host, view ledger.View) ([]Drift, error) {
+	_, drifts, err := s.Survey(ctx, h, view)
+	return drifts, err
+}
+
+// List lists disks, their pools, and the datasets that these must have.
+func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]Item, error) {
+	items, _, err := s.Survey(ctx, h, view)
+	return items, err
+}
+
+// Survey is List and Check, of one look.
+func (s Settings) Survey(ctx context.Context, h host.Host, view ledger.View) ([]Item, []Drift, error) {
 	c, err := s.see(ctx, h, view)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	return c.items(), c.drifts(), nil
+}
+
+func (c *comparison) drifts() []Drift {
 	drifts := []Drift{}
 	for _, d := range c.found {
 		kind, name, _ := strings.Cut(d.Object, " ")
@@ -79,7 +95,7 @@ func (s Settings) Check(ctx context.Context, h host.Host, view ledger.View) ([]D
 		drift.Formerly = drift.RepairedBy
 		drifts = append(drifts, drift)
 	}
-	return drifts, nil
+	return drifts
 }
 
 // reason is why it must be otherwise, or why nothing makes it so.
@@ -90,14 +106,9 @@ func (d Difference) reason() string {
 	return d.Why
 }
 
-// List lists disks, their pools, and the datasets that these must have.
-func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]Item, error) {
-	c, err := s.see(ctx, h, view)
-	if err != nil {
-		return nil, err
-	}
+func (c *comparison) items() []Item {
 	pools, _ := c.seen.Inv.Pools()
-	return append(append(append([]Item{}, c.diskItems()...), c.poolItems(pools)...), c.datasetItems(pools)...), nil
+	return slices.Concat([]Item{}, c.diskItems(), c.poolItems(pools), c.datasetItems(pools))
 }
 
 func (c *comparison) diskItems() (items []Item) {

@@ -63,6 +63,7 @@ func layers() map[string]place {
 		"commands/propolis":    {layer: 7, below: 1},
 		"commands/reap":        {layer: 7, below: 1},
 		"commands/sim":         {layer: 7, below: 1, machine: []use{useExec}}, // a shell
+		"commands/status":      {layer: 7, below: 1},
 		"commands/storage":     {layer: 7, below: 1},
 		"commands/trace":       {layer: 7, below: 1},
 		"commands/vnic":        {layer: 7, below: 1},
@@ -77,6 +78,7 @@ func layers() map[string]place {
 		"agent/client":   {layer: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
 		"agent/api":      {layer: 6, below: 2},
 		"sled/bootstrap": {layer: 5},
+		"sled/status":    {layer: 5}, // what is wrong with a sled, and what to type
 		"sled/failure":   {layer: 5}, // what commands print of an error, and an agent answers
 		"sled/reap":      {layer: 4},
 
@@ -127,7 +129,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "step", "storage", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "status", "step", "storage", "trace", "vnic", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}

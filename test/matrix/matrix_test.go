@@ -120,7 +120,7 @@ func secretTuned() string {
 // unchanging are the commands that change nothing on a sled.
 func unchanging() []string {
 	return strings.Fields(`
-		storage-list storage-check base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
+		status storage-list storage-check base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
 		instance-list instance-get instance-history instance-console instance-wait instance-watch history trace ledger-show ledger-check ledger-export version completion`)
 }
 

@@ -1,0 +1,58 @@
+package status
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sled/status"
+)
+
+// looked is a status, with why it lacks what the ledger says.
+type looked struct {
+	status.Status
+	noLedger error
+}
+
+// look looks at the sled as it is configured.
+func look(ctx context.Context, e *cli.Env) (looked, error) {
+	c, env, err := e.Operation()
+	if err != nil {
+		return looked{}, err
+	}
+	s := status.Settings{}
+	if s.Storage, err = cli.StorageSettings(c); err != nil {
+		return looked{}, err
+	}
+	if s.Sled.Name, err = cli.SledName(c, env.Host.Files()); err != nil {
+		return looked{}, err
+	}
+	if _, s.Places, err = e.Places(); err != nil {
+		return looked{}, err
+	}
+	s.DevelopmentKey = s.Storage.Keys != nil && s.Storage.Keys.Source().Warning() != ""
+	if s.Faults, s.Sled.Simulated, err = faults(ctx, e); err != nil {
+		return looked{}, err
+	}
+	s.View, s.NoLedger = e.View(ctx)
+	if instances, _, err := e.Instances(ctx); err == nil {
+		s.Instance = &instances
+	}
+	s.Sled.Time = e.Now()
+	return looked{status.Judge(s.Look(ctx, env)), s.NoLedger}, nil
+}
+
+// faults are those that are armed, if the sled is a simulated one.
+func faults(ctx context.Context, e *cli.Env) (armed []string, simulated bool, err error) {
+	if e.Sled == nil {
+		return nil, false, nil
+	}
+	err = e.Sled.World().View(ctx, func(tx *world.Tx) error {
+		for _, f := range tx.State.Faults {
+			armed = append(armed, fmt.Sprintf("%s %q", f.Name, f.Match))
+		}
+		return nil
+	})
+	return armed, true, err
+}

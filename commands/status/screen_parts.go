@@ -1,0 +1,135 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/status"
+)
+
+// footer says what the sled has and does.
+func (s *screen) footer() {
+	s.part("DISKS", disks(s.Disks), "POOLS  "+pools(s.Pools))
+	s.part("LEDGER", s.ledger())
+	if s.Memory != nil {
+		s.part("MEMORY", memory(*s.Memory), fmt.Sprintf("vCPUs %d", s.CPUs.VCPUs))
+	}
+	if len(s.Problems) > 0 && s.Network.Link != "" {
+		s.part("NETWORK", fmt.Sprintf("%s; %d control and %d guest VNICs", s.Network.Link, s.Network.Control, s.Network.Guest))
+	}
+	s.part("WORK", s.work()...)
+	if len(s.Problems) > 0 && len(s.Last) > 0 {
+		s.part("LAST", s.oneLine(s.last())...)
+	}
+}
+
+// disks counts the disks by their kind.
+func disks(all []status.Disk) string {
+	present, total := map[string]int{}, map[string]int{}
+	var kinds []string
+	for _, d := range all {
+		kind, _, _ := strings.Cut(d.Slot, ":")
+		if total[kind] == 0 {
+			kinds = append(kinds, kind)
+		}
+		total[kind]++
+		if d.State != "absent" {
+			present[kind]++
+		}
+	}
+	slices.Sort(kinds)
+	slices.Reverse(kinds) // u2 before m2
+	var said []string
+	for _, kind := range kinds {
+		said = append(said, strings.TrimSpace(fmt.Sprintf("%s %d of %d", kind, present[kind], total[kind])))
+	}
+	if said == nil {
+		return "none"
+	}
+	return strings.Join(said, ", ")
+}
+
+// pools counts the pools, and names the fullest.
+func pools(all []status.Pool) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	online := 0
+	var fullest status.Pool
+	for _, p := range all {
+		if p.Works() {
+			online++
+		}
+		if p.Percent() > fullest.Percent() {
+			fullest = p
+		}
+	}
+	text := fmt.Sprintf("%d of %d online", online, len(all))
+	if fullest.Name != "" {
+		text += fmt.Sprintf(", fullest %s %d%%", status.Short(fullest.Name), fullest.Percent())
+	}
+	return text
+}
+
+func (s *screen) ledger() string {
+	l := s.Ledger
+	if len(l.Copies) == 0 {
+		return "none"
+	}
+	text := fmt.Sprintf("%d of %d copies, epoch %d, seq %d", l.Sound(), len(l.Copies), l.Epoch, l.Seq)
+	if l.Written != nil {
+		text += ", last written " + terminal.Ago(s.Sled.Time, *l.Written)
+	}
+	return text
+}
+
+// memory is what guests have, with a bar that a serial console shows, too.
+func memory(m status.Memory) string {
+	const width = 20
+	share := 0.0
+	if m.Limit > 0 {
+		share = min(float64(m.Used)/float64(m.Limit), 1)
+	}
+	full := int(share*width + 0.5)
+	return fmt.Sprintf("%s of %s for guests [%s%s] %.0f%%", terminal.FormatSize(m.Used), terminal.FormatSize(m.Limit),
+		strings.Repeat("#", full), strings.Repeat(".", width-full), share*100)
+}
+
+func (s *screen) work() []string {
+	if len(s.Work) == 0 {
+		return []string{"no operation is at work"}
+	}
+	var all []string
+	for _, w := range s.Work {
+		took := s.Sled.Time.Sub(w.Since).Truncate(time.Second)
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s", w.Verb, w.Subject.Name))+fmt.Sprintf(", %v (pid %d)", took, w.PID))
+	}
+	return all
+}
+
+// oneLine is as many phrases as fit into one line, but one at least.
+func (s *screen) oneLine(phrases []string) []string {
+	n := 1
+	for n < len(phrases) && column+ansi.StringWidth(strings.Join(phrases[:n+1], between)) <= s.width {
+		n++
+	}
+	return phrases[:n]
+}
+
+func (s *screen) last() []string {
+	var all []string
+	for _, l := range s.Last {
+		result := "ok"
+		if l.Error != "" {
+			result = "FAILED"
+		}
+		verb := strings.TrimPrefix(l.Verb, "instance ")
+		all = append(all, strings.Join(strings.Fields(l.Start.In(s.zone).Format(time.TimeOnly)+" "+verb+" "+status.Short(l.Subject.Name)+" "+result), " "))
+	}
+	return all
+}

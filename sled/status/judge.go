@@ -1,0 +1,179 @@
+package status
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/storage"
+)
+
+// Seen is what was looked at, and what is recorded.
+type Seen struct {
+	Sled Sled
+
+	Instances []instance.Instance
+	Changed   map[string][]string // what others have changed of an instance, by its id
+	Network   Network
+	// Unprepared says that the sled has not been brought up since it booted.
+	Unprepared bool
+
+	Items  []storage.Item
+	Drifts []storage.Drift
+	Disks  []storage.Record // that the ledger knows
+
+	Ledger  ledger.Examination
+	Head    ledger.Head
+	Epoch   uint64
+	Written time.Time // of the newest copy; zero: not known
+	// NoLedger is why the ledger cannot be read; nil: it was read.
+	NoLedger error
+
+	Reservoir *reservoir.State // nil: the host did not tell
+	AtWork    []operation.Holder
+	Open      []operation.OpenIntent
+	Traces    []operation.TraceHead // newest first
+	// Faults are those that are armed on a simulated sled.
+	Faults []string
+	// DevelopmentKey says that disks are encrypted with the public key.
+	DevelopmentKey bool
+	// Unknown is what could not be looked at.
+	Unknown []error
+}
+
+// judge joins what was seen.
+type judge struct {
+	Seen
+	names   map[string]string // of instances, by id
+	busy    map[string]bool   // the subjects that an operation is at work on
+	lost    map[string]bool   // pools of which a problem tells already
+	killed  map[string]bool   // instances whose operation was killed
+	pools   []Pool
+	problem []Problem
+}
+
+// Judge says how a sled is. It is pure.
+func Judge(seen Seen) Status {
+	seen.Instances = slices.Clone(seen.Instances)
+	j := judge{Seen: seen, names: map[string]string{}, busy: map[string]bool{}, lost: map[string]bool{}, killed: map[string]bool{}}
+	slices.SortFunc(j.Instances, func(a, b instance.Instance) int { return natural(a.Name, b.Name) })
+	for _, i := range j.Instances {
+		j.names[i.ID] = i.Name
+	}
+	for _, h := range seen.AtWork {
+		j.busy[h.Subject] = true
+	}
+	j.pools = j.poolList()
+	for _, look := range []func(){
+		j.ledgerProblems, j.diskProblems, j.rebooted, j.poolProblems, j.deadOperations, j.vmProblems, j.migrationProblems,
+		j.longOperations, j.fullPools, j.fullMemory, j.changedVMs, j.datasetProblems, j.otherProblems,
+	} {
+		look()
+	}
+	slices.SortStableFunc(j.problem, func(a, b Problem) int { return rank(a) - rank(b) })
+	s := Status{
+		Sled: seen.Sled, Problems: append([]Problem{}, j.problem...), Instances: j.counts(), Disks: j.diskList(), Pools: j.pools,
+		Ledger: j.ledger(), Network: seen.Network, Work: j.work(), Last: j.last(), Unknown: []string{},
+	}
+	s.Memory, s.CPUs = j.memory(), j.cpus()
+	for _, err := range seen.Unknown {
+		s.Unknown = append(s.Unknown, err.Error())
+	}
+	s.Verdict = j.verdict()
+	return s
+}
+
+// rank is the place of a problem: those of the ledger, and all that does not work,
+// first.
+func rank(p Problem) int {
+	if p.Severity == Trouble {
+		return 0
+	}
+	return 1
+}
+
+func (j *judge) verdict() Verdict {
+	switch {
+	case j.NoLedger != nil || len(j.Unknown) > 0:
+		return IsUnknown
+	case len(j.problem) == 0:
+		return IsOK
+	}
+	if slices.ContainsFunc(j.problem, func(p Problem) bool { return p.Severity == Trouble }) {
+		return IsTrouble
+	}
+	return IsAttention
+}
+
+func (j *judge) add(p Problem) {
+	if p.Next == nil {
+		p.Next = []string{}
+	}
+	j.problem = append(j.problem, p)
+}
+
+// subject names what an operation works on.
+func (j *judge) subject(of string) Subject {
+	kind, name, named := strings.Cut(of, "/")
+	if id, ok := strings.CutPrefix(of, record.Subject("")); ok {
+		return Subject{Kind: "instance", Name: j.names[id], ID: id}
+	}
+	if !named {
+		return Subject{Kind: "sled", Name: of}
+	}
+	return Subject{Kind: kind, Name: name}
+}
+
+func (j *judge) work() []Work {
+	all := []Work{}
+	for _, h := range j.AtWork {
+		all = append(all, Work{Subject: j.subject(h.Subject), Verb: h.Verb, PID: h.PID, Since: h.Since, Command: h.Command})
+	}
+	return all
+}
+
+// lasts is how many operations that have ended are told.
+const lasts = 3
+
+func (j *judge) last() []Last {
+	all := []Last{}
+	for _, t := range j.Traces[:min(lasts, len(j.Traces))] {
+		all = append(all, Last{ID: t.ID, Verb: t.Verb, Subject: j.subject(t.Subject), Start: t.Start, Elapsed: t.Elapsed.Milliseconds(), Error: t.Error})
+	}
+	return all
+}
+
+func (j *judge) memory() *Memory {
+	r := j.Reservoir
+	if r == nil {
+		return nil
+	}
+	return &Memory{Limit: r.Limit, Reserved: r.Size(), Used: r.Allocated + r.Transient}
+}
+
+func (j *judge) cpus() (c CPUs) {
+	for _, i := range j.Instances {
+		if up(i) {
+			c.VCPUs += i.Spec.CPUs
+		}
+	}
+	return c
+}
+
+func (j *judge) ledger() Ledger {
+	l := Ledger{Copies: []Copy{}, Epoch: j.Epoch, Seq: j.Head.Seq}
+	if !j.Written.IsZero() {
+		l.Written = &j.Written
+	}
+	for _, p := range j.Ledger.Places {
+		if p.Copy != "" || p.Verdict == ledger.IsMissing {
+			l.Copies = append(l.Copies, Copy{ID: p.Copy, Pool: p.Pool, Verdict: string(p.Verdict)})
+		}
+	}
+	return l
+}

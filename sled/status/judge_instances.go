@@ -1,0 +1,226 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// up says whether the VM of an instance works.
+func up(i instance.Instance) bool {
+	return slices.Contains([]record.State{record.Running, "migrating", "rebooting"}, i.State)
+}
+
+// down says whether an instance is wanted up and is not on its way there.
+func down(i instance.Instance) bool {
+	onItsWay := slices.Contains([]record.State{"starting", record.Stopping, "repairing"}, i.State)
+	return i.Wanted == record.WantedRunning && i.Migration == nil && !up(i) && !onItsWay
+}
+
+func (j *judge) counts() Instances {
+	c := Instances{Total: len(j.Instances), ByState: map[string]int{}}
+	for _, i := range j.Instances {
+		c.ByState[i.State]++
+		if i.Wanted == record.WantedRunning {
+			c.WantedUp++
+			if up(i) {
+				c.Up++
+			}
+		}
+	}
+	return c
+}
+
+func (j *judge) atWork(i instance.Instance) bool { return j.busy[record.Subject(i.ID)] }
+
+// ofVM is the subject of a VM.
+func ofVM(i instance.Instance) Subject { return Subject{Kind: "instance", Name: i.Name, ID: i.ID} }
+
+// vmProblems tells the VMs that are wanted up and are not, those of one reason
+// together. What a pool or a killed operation explains is told there.
+func (j *judge) vmProblems() {
+	groups := map[string][]instance.Instance{}
+	var order []string
+	for _, i := range j.Instances {
+		if !down(i) || j.atWork(i) || j.killed[i.ID] || j.onLost(i) || j.Unprepared && because(i) == rebooted {
+			continue
+		}
+		key := codeOf(i) + " " + because(i)
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], i)
+	}
+	for _, key := range order {
+		j.add(j.vmProblem(groups[key]))
+	}
+}
+
+// vmProblem is that of VMs which are down for one reason.
+func (j *judge) vmProblem(group []instance.Instance) Problem {
+	first := group[0]
+	p := Problem{Code: codeOf(first), Severity: Trouble, Subject: ofVM(first), Count: len(group)}
+	why := ""
+	if said := because(first); said != "" {
+		why = ": " + said
+	}
+	if len(group) == 1 {
+		p.Text = first.Name + " " + saysState(first) + why
+		p.Next = []string{"sledctl instance ensure " + first.Name}
+		return p
+	}
+	p.Subject = Subject{Kind: "instances"}
+	p.Text = fmt.Sprintf("%d VMs %s%s", len(group), many(saysState(first)), why)
+	p.Next = []string{"sledctl instance ensure --all"}
+	return p
+}
+
+// codeOf is what is wrong with a VM that is down.
+func codeOf(i instance.Instance) string {
+	switch i.State {
+	case record.Absent:
+		return "vm-absent"
+	case record.Unknown:
+		return "vm-unknown"
+	}
+	return "vm-failed"
+}
+
+// saysState is the state of a VM that is down, as a verb.
+func saysState(i instance.Instance) string {
+	switch i.State {
+	case record.Absent:
+		return "is absent"
+	case record.Unknown:
+		return "cannot be asked"
+	case record.Failed:
+		return "failed"
+	case record.Creating:
+		return "is half created"
+	}
+	return "is " + i.State + ", and wanted running"
+}
+
+func many(verb string) string {
+	if rest, ok := strings.CutPrefix(verb, "is "); ok {
+		return "are " + rest
+	}
+	return verb
+}
+
+// rebooted is why VMs are absent after the sled was rebooted, whatever is left of them.
+const rebooted = "sled was rebooted"
+
+// because is why a VM is down, for people.
+func because(i instance.Instance) string {
+	if strings.HasPrefix(i.Reason, rebooted) {
+		return rebooted
+	}
+	return unnamed(i.Reason)
+}
+
+// rebooted tells that the sled was not brought up since it booted, with all that
+// follows from it.
+func (j *judge) rebooted() {
+	if !j.Unprepared {
+		return
+	}
+	p := Problem{Code: "sled-rebooted", Severity: Trouble, Subject: Subject{Kind: "sled", Name: j.Sled.Name},
+		Text: "the sled was rebooted, and is not prepared", Next: []string{"sledctl bootstrap"}}
+	for _, i := range j.Instances {
+		if down(i) && because(i) == rebooted && !j.onLost(i) {
+			p.Count++
+		}
+	}
+	if p.Count > 0 {
+		p.Text += "; " + counted(p.Count, "VM is absent", "VMs are absent")
+		p.Next = append(p.Next, "sledctl instance ensure --all")
+	}
+	j.add(p)
+}
+
+// unnamed is a reason without the names that that have an id in them: people cannot read those.
+func unnamed(reason string) string {
+	const id = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
+	return regexp.MustCompile(` (propolis_instance_|oxz_propolis-server_)`+id).ReplaceAllString(reason, "")
+}
+
+// migrationProblems tells the migrations that nobody is at work on.
+func (j *judge) migrationProblems() {
+	for _, i := range j.Instances {
+		if i.Migration == nil || j.atWork(i) {
+			continue
+		}
+		verb := "migrate"
+		if i.Migration.Arrives() {
+			verb = "ensure"
+		}
+		j.add(Problem{
+			Code: "migration-stuck", Severity: Trouble, Subject: ofVM(i),
+			Text: i.Name + ": " + i.Migration.Direction() + ", and no process is at work on it",
+			Next: []string{"sledctl instance " + verb + " " + i.Name},
+		})
+	}
+}
+
+// changedVMs tells the VMs that run, and of which others have changed something.
+func (j *judge) changedVMs() {
+	for _, i := range j.Instances {
+		if changes := j.Changed[i.ID]; up(i) && len(changes) > 0 && !j.atWork(i) {
+			j.add(Problem{
+				Code: "vm-changed", Severity: Attention, Subject: ofVM(i),
+				Text: i.Name + " runs, and " + unnamed(strings.Join(changes, "; ")), Next: []string{"sledctl instance get " + i.Name},
+			})
+		}
+	}
+}
+
+// onLost says whether an instance lies on a pool of which a problem tells already.
+func (j *judge) onLost(i instance.Instance) bool {
+	return slices.ContainsFunc(poolsOf(i.Record), func(pool string) bool { return j.lost[pool] })
+}
+
+// poolsOf are the pools that hold the zone and the disks of an instance.
+func poolsOf(r record.Record) []string {
+	var all []string
+	if r.Incarnation != nil {
+		pool, _, _ := strings.Cut(r.Incarnation.Dataset, "/")
+		all = append(all, pool)
+	}
+	for _, d := range r.Spec.Disks {
+		if volume, ok := d.Volume(); ok {
+			pool, _, _ := strings.Cut(volume, "/")
+			all = append(all, pool)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// natural orders names as people count: dev-2 before dev-10.
+func natural(a, b string) int {
+	for a != "" && b != "" {
+		m, n := digits(a), digits(b)
+		if m > 0 && n > 0 {
+			x, y := strings.TrimLeft(a[:m], "0"), strings.TrimLeft(b[:n], "0")
+			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = a[m:], b[n:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is how many digits a text begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

@@ -1,0 +1,131 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/storage"
+)
+
+// Settings are what a look needs.
+type Settings struct {
+	Sled     Sled
+	Storage  storage.Settings
+	Instance *instance.Settings // nil: the network is not prepared, so no instance can be
+	Places   ledger.Places
+	View     ledger.View
+	// NoLedger is why there is no View.
+	NoLedger       error
+	Faults         []string
+	DevelopmentKey bool
+}
+
+// Patience is how long one host command may take: one that takes longer is unknown.
+const Patience = 5 * time.Second
+
+// Look looks at the sled: it lists each kind of thing once, asks each running Propolis,
+// and reads the ledger, the locks and the traces. It writes nothing and takes no lock
+// of an operation. What it cannot see is in Unknown.
+func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
+	files := env.Host.Files()
+	patient := bounded{env.Host}
+	seen := Seen{
+		Sled: s.Sled, NoLedger: s.NoLedger, Head: s.View.Head(), Epoch: s.View.Epoch().N, Faults: s.Faults, DevelopmentKey: s.DevelopmentKey,
+		Changed: map[string][]string{}, Open: operation.Open(s.View),
+	}
+	var wg sync.WaitGroup
+	var memory, check, locks, traces error
+	wg.Go(func() {
+		var r reservoir.State
+		if r, memory = reservoir.Query(ctx, patient); memory == nil {
+			seen.Reservoir = &r
+		}
+	})
+	wg.Go(func() { seen.Ledger, check = ledger.Check(ctx, files, s.Places) })
+	wg.Go(func() { seen.AtWork, locks = operation.AtWork(ctx, env) })
+	wg.Go(func() { seen.Traces, traces = operation.LastTraces(files, env.RunDir, lasts) })
+	rest := s.lookAtHost(ctx, env, patient, &seen)
+	wg.Wait()
+	for _, place := range seen.Ledger.Places {
+		if info, err := files.Stat(place.File()); err == nil && info.Time.After(seen.Written) {
+			seen.Written = info.Time
+		}
+	}
+	for _, err := range append(rest, check, locks, traces) {
+		if err != nil {
+			seen.Unknown = append(seen.Unknown, err)
+		}
+	}
+	return seen
+}
+
+// lookAtHost lists what is on the host once, for the storage and the instances.
+func (s Settings) lookAtHost(ctx context.Context, env operation.Env, h host.Host, seen *Seen) (unknown []error) {
+	env.Host = inventory.Prefetch(ctx, h, s.Storage.Observes(), instance.Observes())
+	var wg sync.WaitGroup
+	var disks, vms error
+	wg.Go(func() { seen.Items, seen.Drifts, disks = s.Storage.Survey(ctx, env.Host, s.View) })
+	wg.Go(func() { vms = s.lookAtInstances(ctx, env, seen) })
+	records, err := storage.Records(s.View)
+	for _, r := range records {
+		seen.Disks = append(seen.Disks, r)
+	}
+	wg.Wait()
+	return []error{disks, vms, err}
+}
+
+func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *Seen) (err error) {
+	if s.Instance == nil {
+		return nil
+	}
+	inv := inventory.Look(ctx, env.Host, instance.Observes())
+	if seen.Instances, err = s.Instance.List(ctx, env, s.View); err != nil {
+		return err
+	}
+	for _, i := range seen.Instances {
+		if changes := s.Instance.Changed(i.Record, inv); len(changes) > 0 {
+			seen.Changed[i.ID] = changes
+		}
+		if i.Incarnation == nil {
+			continue
+		}
+		for _, v := range i.Incarnation.Guests {
+			if _, there := inv.Link(v.Name); there {
+				seen.Network.Guest++
+			}
+		}
+		if _, there := inv.Link(i.Incarnation.Control.Name); there {
+			seen.Network.Control++
+		}
+	}
+	record, prepared, err := network.Load(s.View)
+	seen.Network.Link = record.ControlLink
+	boot, unread := operation.Boot(env)
+	_, linked := inv.Link(record.ControlLink)
+	seen.Unprepared = prepared && unread == nil && (boot == "" || inv.Know(inventory.Links) == nil && !linked)
+	return errors.Join(err, unread)
+}
+
+// bounded is a host whose commands have a time that they may take.
+type bounded struct{ host.Host }
+
+// Run runs a command that only looks.
+func (b bounded) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	short, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	result, err := b.Host.Run(short, c)
+	if errors.Is(short.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		return result, fmt.Errorf("%s did not answer within %d s", c.Program, Patience/time.Second)
+	}
+	return result, err
+}
