@@ -17,13 +17,21 @@ type datasetIndex struct {
 	sorted []*Dataset          // in the order of CompareNames
 	dirs   []string            // on which something is mounted, sorted
 	at     map[string]*Dataset // by these
+	guids  map[uint64]*Dataset
+	set    []*Dataset // those that have a mountpoint of their own, in the order of sorted
 }
 
 // indexed is what the index has of a dataset.
 type indexed struct {
 	d       *Dataset
+	guid    uint64
 	created uint64
 	mounted string
+	set     bool
+}
+
+func indexOf(d *Dataset) indexed {
+	return indexed{d, d.GUID, d.Created, d.Mounted, strings.HasPrefix(d.Local["mountpoint"], "/")}
 }
 
 func (c *datasetIndex) touch(name string) {
@@ -55,7 +63,7 @@ func (c *datasetIndex) refresh(s *State) {
 	var moved []string
 	for name := range c.stale {
 		now, was := s.Datasets[name], c.known[name]
-		if now != was.d || now != nil && (now.Created != was.created || now.Mounted != was.mounted) {
+		if now != was.d || now != nil && indexOf(now) != was {
 			moved = append(moved, name)
 		}
 	}
@@ -75,9 +83,14 @@ func (c *datasetIndex) refresh(s *State) {
 // build makes the index from nothing.
 func (c *datasetIndex) build(s *State) {
 	c.known, c.at = make(map[string]indexed, len(s.Datasets)), map[string]*Dataset{}
-	c.sorted, c.dirs = make([]*Dataset, 0, len(s.Datasets)), nil
+	c.guids = make(map[uint64]*Dataset, len(s.Datasets))
+	c.sorted, c.dirs, c.set = make([]*Dataset, 0, len(s.Datasets)), nil, nil
 	for name, d := range s.Datasets {
-		c.known[name] = indexed{d, d.Created, d.Mounted}
+		is := indexOf(d)
+		c.guids[d.GUID] = d
+		if c.known[name] = is; is.set {
+			c.set = append(c.set, d)
+		}
 		c.sorted = append(c.sorted, d)
 		if d.Mounted != "" {
 			c.at[d.Mounted] = d
@@ -85,6 +98,7 @@ func (c *datasetIndex) build(s *State) {
 		}
 	}
 	slices.SortFunc(c.sorted, CompareNames)
+	slices.SortFunc(c.set, CompareNames)
 	slices.Sort(c.dirs)
 	c.dirs = slices.Compact(c.dirs)
 }
@@ -96,7 +110,13 @@ func (c *datasetIndex) remove(name string) {
 		return
 	}
 	delete(c.known, name)
+	if c.guids[was.guid] == was.d {
+		delete(c.guids, was.guid)
+	}
 	c.sorted = slices.DeleteFunc(slices.Clone(c.sorted), func(d *Dataset) bool { return d == was.d })
+	if was.set {
+		c.set = slices.DeleteFunc(slices.Clone(c.set), func(d *Dataset) bool { return d == was.d })
+	}
 	if c.at[was.mounted] == was.d && was.mounted != "" {
 		delete(c.at, was.mounted)
 		i := sort.SearchStrings(c.dirs, was.mounted)
@@ -109,9 +129,12 @@ func (c *datasetIndex) enter(name string, now *Dataset) {
 	if now == nil {
 		return
 	}
-	c.known[name] = indexed{now, now.Created, now.Mounted}
-	i, _ := slices.BinarySearchFunc(c.sorted, now, CompareNames)
-	c.sorted = slices.Insert(slices.Clip(c.sorted), i, now) // a copy: somebody may be going through what there was
+	is := indexOf(now)
+	c.known[name], c.guids[now.GUID] = is, now
+	c.sorted = inserted(c.sorted, now)
+	if is.set {
+		c.set = inserted(c.set, now)
+	}
 	if now.Mounted == "" {
 		return
 	}
@@ -119,6 +142,12 @@ func (c *datasetIndex) enter(name string, now *Dataset) {
 		c.dirs = slices.Insert(c.dirs, i, now.Mounted)
 	}
 	c.at[now.Mounted] = now
+}
+
+// inserted is a list with one more: a copy, as somebody may be going through what there was.
+func inserted(sorted []*Dataset, d *Dataset) []*Dataset {
+	i, _ := slices.BinarySearchFunc(sorted, d, CompareNames)
+	return slices.Insert(slices.Clip(sorted), i, d)
 }
 
 // CompareNames orders datasets as zfs list does when it is not told
@@ -153,6 +182,10 @@ func (tx *Tx) datasets() *datasetIndex {
 // slice is not to be changed.
 func (tx *Tx) Datasets() []*Dataset { return tx.datasets().sorted }
 
+// WithMountpoint are those that have a mountpoint of their own, in the order of CompareNames.
+// The slice is not to be changed.
+func (tx *Tx) WithMountpoint() []*Dataset { return tx.datasets().set }
+
 // DatasetsOf are a dataset with its snapshots, and those below it with theirs, in the order
 // of CompareNames.
 func (tx *Tx) DatasetsOf(name string) (own, below []*Dataset) {
@@ -165,6 +198,9 @@ func (tx *Tx) DatasetsOf(name string) (own, below []*Dataset) {
 	}
 	return all[from(name):from(name+"\x00")], all[from(name+"/"):from(name+"0")] // 0 follows /
 }
+
+// WithGUID is the dataset with this GUID, or nil.
+func (tx *Tx) WithGUID(guid uint64) *Dataset { return tx.datasets().guids[guid] }
 
 // MountedAt is the dataset that is mounted on exactly this directory, or nil.
 func (tx *Tx) MountedAt(dir string) *Dataset { return tx.datasets().at[dir] }

@@ -30,11 +30,15 @@ func TestTheIndexIsThatOfAllDatasets(t *testing.T) {
 				tx.Datasets()
 			}
 			d := s.Datasets[name]
-			switch draw.IntN(4) {
+			switch draw.IntN(5) {
+			case 4:
+				if d != nil {
+					d.Local = map[string]string{"mountpoint": []string{"/m", "legacy"}[draw.IntN(2)]}
+				}
 			case 0:
 				delete(s.Datasets, name)
 			case 1:
-				s.Datasets[name] = &Dataset{Name: name, Created: draw.Uint64N(9)}
+				s.Datasets[name] = &Dataset{Name: name, Created: draw.Uint64N(9), GUID: draw.Uint64()}
 			case 2:
 				to := names[draw.IntN(len(names))]
 				if d != nil && s.Datasets[to] == nil {
@@ -100,6 +104,12 @@ func same(t *testing.T, tx *Tx) {
 		}
 	}
 	expect("all", tx.Datasets(), which(func(*Dataset) bool { return true }))
+	expect("with a mountpoint", tx.WithMountpoint(), which(func(d *Dataset) bool { return d.Local["mountpoint"] == "/m" }))
+	for _, d := range all {
+		if tx.WithGUID(d.GUID) != d || tx.WithGUID(d.GUID+1) != nil {
+			t.Fatalf("with the GUID of %s is %v", d.Name, tx.WithGUID(d.GUID))
+		}
+	}
 	for _, name := range []string{"p", "p/a", "q", "12:p", "none"} {
 		own, below := tx.DatasetsOf(name)
 		expect(name, own, which(func(d *Dataset) bool { return d.Name == name || strings.HasPrefix(d.Name, name+"@") }))

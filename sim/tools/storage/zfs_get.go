@@ -39,9 +39,15 @@ func (z *zfsCall) get(args []string) int {
 	survey, found, exit := z.find(w, operands[1:])
 	var rows [][]string // for a person
 	cells := make([]string, len(fields))
-	z.out.Grow(len(found) * len(columns) * 80) // Of ten thousand datasets it is megabytes.
+	localOnly := slices.Equal(sources, []string{zfs.SourceLocal})
+	if !localOnly {
+		z.out.Grow(len(found) * len(columns) * 80) // Of ten thousand datasets it is megabytes.
+	}
 	for _, d := range found {
 		for _, name := range columns {
+			if _, own := d.Local[name]; !own && localOnly {
+				continue
+			}
 			value, source, has := survey.Value(d, name, literal)
 			if !has {
 				value, source = "-", zfs.SourceNone
@@ -205,7 +211,7 @@ func (z *zfsCall) find(w walk, operands []string) (s *zfs.Survey, found []*world
 			types |= zfs.TypeVolume
 		}
 	}
-	seen := map[*world.Dataset]bool{}
+	seen := map[*world.Dataset]bool{} // an operand may lie below another
 	for _, word := range operands {
 		if strings.HasPrefix(word, "/") { // a path that lies on it (zfs_path_to_zhandle)
 			d := zfs.DatasetOf(z.tx, word)
@@ -217,18 +223,20 @@ func (z *zfsCall) find(w walk, operands []string) (s *zfs.Survey, found []*world
 			exit = z.refused(err)
 			continue
 		}
-		candidates := []*world.Dataset{d}
+		base, candidates := strings.Count(d.Name, "/"), []*world.Dataset{d}
 		if w.recursive {
 			candidates = s.Below(d)
 		}
 		for _, o := range candidates {
-			if !seen[o] && w.takes(z.tx, o, o == d, strings.Count(d.Name, "/")) {
+			if len(operands) > 1 && seen[o] || !w.takes(z.tx, o, o == d, base) {
+				continue
+			}
+			if found = append(found, o); len(operands) > 1 {
 				seen[o] = true
-				found = append(found, o)
 			}
 		}
 	}
-	if len(operands) > 1 {
+	if len(operands) > 1 && !slices.IsSortedFunc(found, zfs.CompareDatasets) {
 		slices.SortStableFunc(found, zfs.CompareDatasets)
 	}
 	return s, found, exit

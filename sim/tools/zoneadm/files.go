@@ -53,13 +53,10 @@ func copyAll(files host.Files, from, to string, skip func(name string) bool) err
 // zonepathDataset is get_zonepath_ds of usr/src/lib/brand/shared/zone/common.ksh:
 // the file system whose mountpoint is exactly this; empty if there is none.
 func (h *hook) zonepathDataset(dir string) string {
-	found := zfs.SelectDatasets(h.tx, func(d *world.Dataset) bool {
-		return zfs.Kind(d) == zfs.TypeFilesystem && zfs.Reachable(h.tx, d.Name) && zfs.Mountpoint(h.tx, d) == dir
-	})
-	if len(found) == 0 {
-		return ""
+	if d := zfs.ByMountpoint(h.tx, dir); d != nil {
+		return d.Name
 	}
-	return found[0].Name
+	return ""
 }
 
 func mkdirAll(files host.Files, name string) error { return host.MkdirAll(files, name, 0o755) }

@@ -110,9 +110,7 @@ func (c *checker) fitVolume(parent, d *world.Dataset) error {
 	if d.Local["refreservation"] == "auto" {
 		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size), 10)
 	}
-	survey := NewSurvey(c.tx)
-	survey.account()
-	if max(number(d, "refreservation"), d.Used) > survey.space[parent.Name].free {
+	if max(number(d, "refreservation"), d.Used) > NewSurvey(c.tx).free(parent) {
 		return c.refuse("out of space")
 	}
 	return nil

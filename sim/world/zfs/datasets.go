@@ -66,6 +66,12 @@ func SelectDatasets(tx *world.Tx, take func(*world.Dataset) bool) []*world.Datas
 	return chosen(tx.Datasets(), take)
 }
 
+// ofPool are all datasets of a pool, in the order of zfs list.
+func ofPool(tx *world.Tx, pool string) []*world.Dataset {
+	own, below := tx.DatasetsOf(pool)
+	return slices.Concat(own, below)
+}
+
 func chosen(from []*world.Dataset, take func(*world.Dataset) bool) []*world.Dataset {
 	var found []*world.Dataset
 	for _, d := range from {

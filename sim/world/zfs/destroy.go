@@ -2,6 +2,7 @@ package zfs
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -26,8 +27,9 @@ func Destroy(tx *world.Tx, name string, o DestroyOptions) error {
 	chosen := []*world.Dataset{top}
 	switch {
 	case snapshots:
-		chosen = SelectDatasets(tx, func(d *world.Dataset) bool {
-			return d.Name == name || o.Recursive && isBelow(d.Name, head) && strings.HasSuffix(d.Name, "@"+short)
+		own, below := tx.DatasetsOf(head)
+		chosen = slices.DeleteFunc(slices.Concat(own, below), func(d *world.Dataset) bool {
+			return d.Name != name && !(o.Recursive && strings.HasSuffix(d.Name, "@"+short))
 		})
 	case !strings.Contains(name, "/") && o.Recursive:
 		return world.NotSimulated("zfs destroy -r of a pool")
@@ -36,7 +38,7 @@ func Destroy(tx *world.Tx, name string, o DestroyOptions) error {
 			"use 'zfs destroy -r %[1]s' to destroy all datasets in the pool\n"+
 			"use 'zpool destroy %[1]s' to destroy the pool itself", name)
 	}
-	if chosen == nil {
+	if len(chosen) == 0 {
 		return refuse("could not find any snapshots to destroy; check snapshot names.")
 	}
 	var refused error
@@ -79,18 +81,20 @@ func checkDependents(d *world.Dataset, dependents []*world.Dataset, recursive bo
 
 // lineage is the datasets by what they depend on.
 type lineage struct {
-	below, clones map[string][]*world.Dataset
-	taken         map[*world.Dataset]bool
-	order         []*world.Dataset
+	tx     *world.Tx
+	clones map[string][]*world.Dataset // by their origin
+	taken  map[*world.Dataset]bool
+	order  []*world.Dataset
 }
 
 // dependents are what must go before d: what is below it, and the clones of its
 // snapshots with all that is theirs, each before what it depends on.
 func dependents(tx *world.Tx, d *world.Dataset) []*world.Dataset {
-	l := &lineage{below: map[string][]*world.Dataset{}, clones: map[string][]*world.Dataset{}, taken: map[*world.Dataset]bool{d: true}}
-	for _, o := range SelectDatasets(tx, func(o *world.Dataset) bool { return PoolName(o.Name) == PoolName(d.Name) }) {
-		l.below[parentName(o.Name)] = append(l.below[parentName(o.Name)], o)
-		l.clones[o.Origin] = append(l.clones[o.Origin], o)
+	l := &lineage{tx: tx, clones: map[string][]*world.Dataset{}, taken: map[*world.Dataset]bool{d: true}}
+	for _, o := range ofPool(tx, PoolName(d.Name)) {
+		if o.Origin != "" {
+			l.clones[o.Origin] = append(l.clones[o.Origin], o)
+		}
 	}
 	l.visit(d)
 	return l.order
@@ -99,12 +103,8 @@ func dependents(tx *world.Tx, d *world.Dataset) []*world.Dataset {
 // visit lists what depends on d: file systems and volumes before snapshots, as
 // iter_dependents_cb does.
 func (l *lineage) visit(d *world.Dataset) {
-	for _, snapshots := range []bool{false, true} {
-		for _, o := range l.below[d.Name] {
-			if (Kind(o) == TypeSnapshot) == snapshots {
-				l.take(o)
-			}
-		}
+	for _, o := range append(Children(l.tx, d.Name), Snapshots(l.tx, d.Name)...) {
+		l.take(o)
 	}
 	for _, o := range l.clones[d.Name] {
 		l.take(o)

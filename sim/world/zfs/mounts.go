@@ -31,6 +31,33 @@ func DatasetOf(tx *world.Tx, name string) *world.Dataset {
 	}
 }
 
+// ByMountpoint is the first file system, by name, whose mountpoint is exactly this, mounted
+// or not; nil: there is none. Dir is a path. A mountpoint is a dataset's own, goes on from that of the
+// nearest above which has one, or is the pool's default.
+func ByMountpoint(tx *world.Tx, dir string) *world.Dataset {
+	tops := map[string]string{} // mountpoints, by the name of what has them
+	for _, p := range tx.State.Pools {
+		tops[p.Name] = "/" + p.Name
+	}
+	for _, d := range tx.WithMountpoint() {
+		tops[d.Name] = d.Local["mountpoint"]
+	}
+	var found *world.Dataset
+	for name, top := range tops {
+		if rest, within := strings.CutPrefix(dir, strings.TrimSuffix(top, "/")); within {
+			name += rest
+		}
+		d := FindDataset(tx, name)
+		if d == nil || Kind(d) != TypeFilesystem || !Reachable(tx, d.Name) || Mountpoint(tx, d) != dir {
+			continue
+		}
+		if found == nil || world.CompareNames(d, found) < 0 {
+			found = d
+		}
+	}
+	return found
+}
+
 // mountsBelow are the datasets mounted strictly below a directory, deepest
 // first.
 func mountsBelow(tx *world.Tx, dir string) []*world.Dataset {

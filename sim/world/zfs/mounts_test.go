@@ -85,6 +85,37 @@ func TestLegacyFileSystemsAreMountedWhereTheyAreTold(t *testing.T) {
 	}
 }
 
+// ByMountpoint finds what a look at each file system finds.
+func TestByMountpoint(t *testing.T) {
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a", "mountpoint=/m")
+	mk(t, tx, "tank/a/b")
+	mk(t, tx, "tank/a/b/c", "mountpoint=/tank/d", "canmount=noauto")
+	mk(t, tx, "tank/d", "canmount=noauto")
+	mk(t, tx, "tank/l", "mountpoint=legacy")
+	mk(t, tx, "tank/l/below")
+	mk(t, tx, "tank/l/r", "mountpoint=/", "canmount=noauto")
+	mk(t, tx, "tank/l/r/m", "canmount=noauto")
+	must(t, zfs.CreateVolume(tx, "tank/v", 1<<20, true, nil, zfs.KeyOptions{}))
+	for _, dir := range []string{"/", "/m", "/m/b", "/m/b/c", "/tank", "/tank/d", "/tank/l", "/tank/v", "/r", "/none", "legacy"} {
+		want := ""
+		for _, d := range zfs.SelectDatasets(tx, func(d *world.Dataset) bool {
+			return zfs.Kind(d) == zfs.TypeFilesystem && zfs.Mountpoint(tx, d) == dir
+		}) {
+			if want == "" && dir != "legacy" {
+				want = d.Name
+			}
+		}
+		got := ""
+		if d := zfs.ByMountpoint(tx, dir); d != nil {
+			got = d.Name
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
+	}
+}
+
 func TestWhatIsUsedIsBusy(t *testing.T) {
 	// umount(2), EBUSY; the text is libzfs's unmount_one.
 	z := &world.Zone{Name: "z", State: world.ZoneInstalled, Config: world.Config{Zonepath: "/tank/z"}}

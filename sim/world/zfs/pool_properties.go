@@ -92,13 +92,13 @@ func (s *Survey) PoolValue(p *world.Pool, property string, literal bool) string 
 // allocated is what the datasets of a pool have written; what is only reserved
 // does not count.
 func (s *Survey) allocated(p *world.Pool) uint64 {
-	if s.allocation == nil {
-		s.allocation = map[string]uint64{}
-		for _, d := range s.All() {
-			s.allocation[PoolName(d.Name)] += s.own(d)
+	total := p.Ballast
+	if root := FindDataset(s.tx, p.Name); root != nil {
+		for _, own := range s.written(root) {
+			total += own
 		}
 	}
-	return p.Ballast + s.allocation[p.Name]
+	return total
 }
 
 // SetPoolProperty is zpool set.

@@ -159,7 +159,7 @@ func poolBusy(tx *world.Tx, p *world.Pool) bool {
 
 // poolDatasets are all of an imported pool.
 func poolDatasets(tx *world.Tx, p *world.Pool) []*world.Dataset {
-	return SelectDatasets(tx, func(d *world.Dataset) bool { return PoolName(d.Name) == p.Name })
+	return ofPool(tx, p.Name)
 }
 
 // DestroyPool destroys a pool with all that is in it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -49,12 +50,10 @@ func readNotes(tx *world.Tx, notes string) []*move {
 			continue // What the kill tore was not begun.
 		}
 		byID[id] = &move{id: id, dir: dir}
-		moves = append(moves, byID[id])
-	}
-	for _, d := range tx.State.Datasets {
-		if m := byID[id(d)]; m != nil {
-			m.dataset = d
+		if guid, err := strconv.ParseUint(id, 16, 64); err == nil {
+			byID[id].dataset = tx.WithGUID(guid)
 		}
+		moves = append(moves, byID[id])
 	}
 	return moves
 }

@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strconv"
@@ -9,22 +10,18 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// Survey is the datasets as a transaction sees them at one moment, with what
-// takes a look at all of them: order, clones, space. It is made once for a
-// command that shows many, and is worth nothing after a change.
+// Survey is the datasets as a transaction sees them at one moment, with what takes a
+// look at many of them: order, space. It is made once for a command that shows many, and
+// is worth nothing after a change.
 type Survey struct {
 	tx *world.Tx
 
 	sorted []*world.Dataset
-	space  map[string]*space
-	pools  map[string]uint64 // what each pool has to give, in bytes
-
-	near       map[string]bool   // the file systems that counted was asked about, and the answer
-	allocation map[string]uint64 // what each pool's datasets have written, in bytes
+	taken  map[*world.Dataset]uint64 // what used has added up
 }
 
-// NewSurvey looks at all datasets of imported pools.
-func NewSurvey(tx *world.Tx) *Survey { return &Survey{tx: tx} }
+// NewSurvey looks at the datasets of imported pools.
+func NewSurvey(tx *world.Tx) *Survey { return &Survey{tx: tx, taken: map[*world.Dataset]uint64{}} }
 
 // All are the datasets in the order of zfs list.
 func (s *Survey) All() []*world.Dataset {
@@ -36,80 +33,77 @@ func (s *Survey) All() []*world.Dataset {
 
 // Below are d itself and all below it, snapshots too, in the order of zfs list.
 func (s *Survey) Below(d *world.Dataset) []*world.Dataset {
+	if Kind(d) == TypeSnapshot {
+		return []*world.Dataset{d}
+	}
 	own, below := s.tx.DatasetsOf(d.Name)
-	return append(chosen(own, func(o *world.Dataset) bool { return o == d || isBelow(o.Name, d.Name) }),
-		chosen(below, func(*world.Dataset) bool { return true })...)
+	return slices.Concat(own, below)
 }
-
-// space is what a file system or volume takes and may take, in bytes. What
-// files hold is counted where a limit is near, see own.
-type space struct {
-	own         uint64 // written to it alone
-	referenced  uint64 // what it shows, shared with its origin or not
-	children    uint64 // used by what is below, or reserved for it
-	reservation uint64 // of refreservation, beyond what is there
-	free        uint64 // what it and those below it may still take
-}
-
-// used is what it takes with all below it.
-func (sp *space) used() uint64 { return sp.own + sp.children + sp.reservation }
 
 // Bytes is one of the sizes of a dataset.
 func (s *Survey) Bytes(d *world.Dataset, property string) uint64 {
-	if s.space == nil {
-		s.account()
-	}
-	sp := s.space[d.Name]
 	switch property {
 	case "used":
-		return sp.used()
+		return s.used(d)
 	case "available":
-		return sp.free + sp.reservation
+		return s.free(d) + s.reservation(d, s.own(d, counted(s.tx, d)))
 	}
-	return sp.referenced
+	return referenced(s.tx, d) + s.own(d, counted(s.tx, d)) - d.Used
 }
 
-// account adds up the sizes, from the leaves to the pools, and then shares out
-// what is left, from the pools to the leaves.
-func (s *Survey) account() {
-	s.space = make(map[string]*space, len(s.tx.State.Datasets))
-	all := s.All()
-	for _, d := range all {
-		own := s.own(d)
-		s.space[d.Name] = &space{own: own, referenced: referenced(s.tx, d) + own - d.Used}
-	}
-	for _, d := range slices.Backward(all) {
-		sp := s.space[d.Name]
-		if want := number(d, "refreservation"); want > sp.referenced {
-			sp.reservation = want - sp.referenced
+// used is what a dataset takes with all below it: what is written, and what is reserved
+// beyond that.
+func (s *Survey) used(d *world.Dataset) uint64 {
+	total, known := s.taken[d]
+	if !known {
+		for o, own := range s.written(d) {
+			total += own + s.reservation(o, own)
 		}
-		if above := s.space[parentName(d.Name)]; above != nil {
-			above.children += sp.used()
-		}
+		s.taken[d] = total
 	}
-	s.pools = map[string]uint64{}
-	for _, d := range all {
-		s.space[d.Name].free = s.share(d)
+	return total
+}
+
+// written gives d and all below it, with what is written to each alone.
+func (s *Survey) written(d *world.Dataset) iter.Seq2[*world.Dataset, uint64] {
+	return func(yield func(*world.Dataset, uint64) bool) {
+		near := counted(s.tx, d)
+		var limited []string // those below it that have a quota: an ancestor stands before what is below it
+		for _, o := range s.Below(d) {
+			if number(o, "quota") > 0 {
+				limited = append(limited, o.Name)
+			}
+			is := near || slices.ContainsFunc(limited, func(name string) bool { return o.Name == name || isBelow(o.Name, name) })
+			if !yield(o, s.own(o, is)) {
+				return
+			}
+		}
 	}
 }
 
-// share is what a dataset may still take. What is above it has been shared out.
-func (s *Survey) share(d *world.Dataset) uint64 {
+// reservation is what refreservation keeps for a dataset beyond what is there.
+func (s *Survey) reservation(d *world.Dataset, own uint64) uint64 {
+	wanted := number(d, "refreservation")
+	if wanted == 0 {
+		return 0
+	}
+	return minus(wanted, referenced(s.tx, d)+own-d.Used)
+}
+
+// free is what a dataset and those below it may still take: what is above it has, as far
+// as its quota allows.
+func (s *Survey) free(d *world.Dataset) uint64 {
 	if Kind(d) == TypeSnapshot {
 		return 0
 	}
-	sp := s.space[d.Name]
-	used := sp.used()
-	above := s.space[parentName(d.Name)]
 	var left uint64
-	if above == nil {
-		s.pools[d.Name] = Capacity(s.tx, d.Name)
-		left = minus(s.pools[d.Name], used)
+	if above := s.tx.State.Datasets[parentName(d.Name)]; above != nil {
+		left = s.free(above)
 	} else {
-		left = above.free
+		left = minus(Capacity(s.tx, d.Name), s.used(d))
 	}
 	if quota := number(d, "quota"); quota > 0 {
-		left = min(left, minus(quota, used))
+		left = min(left, minus(quota, s.used(d)))
 	}
 	return left
 }
@@ -143,6 +137,9 @@ func Capacity(tx *world.Tx, pool string) uint64 {
 
 // number is a local size; 0 if it is not set.
 func number(d *world.Dataset, property string) uint64 {
+	if d.Local == nil {
+		return 0
+	}
 	n, _ := strconv.ParseUint(d.Local[property], 10, 64)
 	return n
 }
@@ -157,27 +154,12 @@ func minus(a, b uint64) uint64 { return max(a, b) - b }
 // smallPool is the size below which the files of a pool are counted.
 const smallPool = 64 << 30
 
-// own is what is written to a dataset alone, in bytes.
-func (s *Survey) own(d *world.Dataset) uint64 {
-	if Kind(d) != TypeFilesystem || !s.counted(d) {
+// own is what is written to a dataset alone, in bytes, its files if they are counted.
+func (s *Survey) own(d *world.Dataset, counted bool) uint64 {
+	if Kind(d) != TypeFilesystem || !counted {
 		return d.Used
 	}
 	return d.Used + fileBytes(s.tx, d)
-}
-
-// counted is the function of this name, which for what lies below one dataset is asked
-// above it once.
-func (s *Survey) counted(d *world.Dataset) bool {
-	is, known := s.near[parentName(d.Name)]
-	if !known {
-		is = counted(s.tx, d)
-	}
-	is = is || number(d, "quota") > 0
-	if s.near == nil {
-		s.near = map[string]bool{}
-	}
-	s.near[d.Name] = is
-	return is
 }
 
 // counted says whether a limit is near, so that what its files hold is counted.
@@ -241,8 +223,7 @@ func Room(tx *world.Tx, name string, n uint64) error {
 		return nil
 	}
 	for at := d; at != nil; at = tx.State.Datasets[parentName(at.Name)] {
-		sp := s.space[at.Name]
-		if quota := number(at, "quota"); quota > 0 && sp.used()+n > quota {
+		if quota := number(at, "quota"); quota > 0 && s.used(at)+n > quota {
 			return syscall.EDQUOT
 		}
 	}
