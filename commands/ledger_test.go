@@ -104,7 +104,7 @@ func statefully() []string {
 	const uuid = "11111111-1111-4111-8111-111111111111"
 	zone := "propolis_instance_" + uuid
 	return []string{
-		"agent --listen unix:/nowhere/agent.sock", "nics list", "nics sync",
+		"status", "agent --listen unix:/nowhere/agent.sock", "nics list", "nics sync",
 		"base list", "base ensure", "base retire propolis_base_11111111_1",
 		"history", "trace", "trace --list", "trace " + uuid,
 		"instance list", "instance get a", "instance ensure a", "instance ensure --all", "instance start a", "instance stop a", "instance stop --all",

@@ -65,6 +65,13 @@ for. sledctl never touches foreign objects.`)
   sledctl instance ensure web1 --cpus 4 --memory 8G
   sledctl instance list
   sledctl instance delete web1`
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 && env.Streams.Out.Terminal && env.Exists() {
+			return status.Bare(env)(cmd, args)
+		}
+		return help(cmd, args)
+	}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.DisableAutoGenTag = true
 	root.CompletionOptions.DisableDefaultCmd = true

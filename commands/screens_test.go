@@ -3,6 +3,7 @@ package commands_test
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -66,6 +67,20 @@ func TestScreensOfTheDrill(t *testing.T) {
 			}
 		}
 	}
+	clock := regexp.MustCompile(`\d\d:\d\d:\d\d`)
+	for _, line := range []string{"status", "status --problems", ""} {
+		for _, width := range []int{80, 140} {
+			a := run(terminal.Pretended{Terminal: true, Width: width}, strings.Fields(line)...)
+			name := strings.Join(strings.Fields("screen "+strings.ReplaceAll(line, "--", "")), "_")
+			golden(t, fmt.Sprintf("%s_%d.txt", name, width), strings.Split(strings.TrimSuffix(clock.ReplaceAllString(a.Out, "hh:mm:ss"), "\n"), "\n"))
+			if a.Exit != 0 || a.Errs != "" {
+				t.Errorf("%s: exit %d: %s", line, a.Exit, a.Errs)
+			}
+		}
+	}
+	if a := run(terminal.Pretended{}, []string{}...); !strings.Contains(a.Out, "Usage:") {
+		t.Errorf("sledctl in a pipe prints %s", a.Out)
+	}
 	piped := run(terminal.Pretended{}, "instance", "list", "--columns", "name,state,cpus,memory,address,reason").Out
 	golden(t, "instance_list_piped.txt", strings.Split(strings.TrimSuffix(piped, "\n"), "\n"))
 	if head, _, _ := strings.Cut(run(terminal.Pretended{}, "instance", "list").Out, "\n"); head != "NAME\tSTATE\tCPUS\tMEMORY\tADDRESS\tUPDATED\tREASON" {
@@ -76,7 +91,7 @@ func TestScreensOfTheDrill(t *testing.T) {
 // looks are the commands that print a table, or something as wide.
 var looks = []string{
 	"instance list", "instance get web1", "zone list", "vnic list", "base list", "storage list", "storage check",
-	"trace --list", "ledger show", "ledger check", "reap -n", "zone bundle list",
+	"status", "status --problems", "trace --list", "ledger show", "ledger check", "reap -n", "zone bundle list",
 }
 
 // No table is wider than its terminal, and no cell of one is cut.

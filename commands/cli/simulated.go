@@ -51,6 +51,20 @@ func ensureSim(dir string) (*sim.Sled, error) {
 	return sim.Ensure(dir, Configured(sim.Options{Seed: 1}))
 }
 
+// Exists reports whether there is a sled to look at, without making a simulated one.
+func (e *Env) Exists() bool {
+	dir, simulated := e.SimDir()
+	if !simulated {
+		return true
+	}
+	sled, err := sim.Open(dir)
+	if err != nil {
+		return false
+	}
+	sled.Close()
+	return true
+}
+
 // Configured has the sled begin with a configuration, as a RAM disk's image does
 // into which its builder has put one.
 func Configured(o sim.Options) sim.Options {

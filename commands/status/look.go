@@ -3,9 +3,12 @@ package status
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/query"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/status"
 )
 
@@ -40,7 +43,12 @@ func look(ctx context.Context, e *cli.Env) (looked, error) {
 		s.Instance = &instances
 	}
 	s.Sled.Time = e.Now()
-	return looked{status.Judge(s.Look(ctx, env)), s.NoLedger}, nil
+	seen := s.Look(ctx, env)
+	if ctx.Err() != nil {
+		return looked{}, context.Cause(ctx)
+	}
+	slices.SortFunc(seen.Instances, func(a, b instance.Instance) int { return query.Natural(a.Name, b.Name) })
+	return looked{status.Judge(seen), s.NoLedger}, nil
 }
 
 // faults are those that are armed, if the sled is a simulated one.

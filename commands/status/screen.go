@@ -23,6 +23,15 @@ type screen struct {
 	out   []string
 }
 
+// short shortens the names of pools in a text, where that is unambiguous.
+func (s *screen) short(text string) string {
+	var known []string
+	for _, p := range s.Pools {
+		known = append(known, p.Name)
+	}
+	return terminal.ShortPools(known)(text)
+}
+
 // What a terminal shows without scrolling, and from which width on a problem and its
 // command stand side by side.
 const (
@@ -78,7 +87,7 @@ func (s *screen) header() {
 	s.out = append(s.out, s.style(terminal.Strong, s.Sled.Name)+"  "+s.style(verdictStyle(s.Verdict), string(s.Verdict))+"  "+first+pad+s.style(terminal.Faint, clock))
 	s.part("VMs", vms(s.Instances))
 	for _, why := range s.Unknown {
-		s.part("UNKNOWN", why)
+		s.part("UNKNOWN", s.short(why))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // footer says what the sled has and does.
 func (s *screen) footer() {
-	s.part("DISKS", disks(s.Disks), "POOLS  "+pools(s.Pools))
+	s.part("DISKS", disks(s.Disks), "POOLS  "+s.pools(s.Pools))
 	s.part("LEDGER", s.ledger())
 	if s.Memory != nil {
 		s.part("MEMORY", memory(*s.Memory), fmt.Sprintf("vCPUs %d", s.CPUs.VCPUs))
@@ -55,7 +55,7 @@ func disks(all []status.Disk) string {
 }
 
 // pools counts the pools, and names the fullest.
-func pools(all []status.Pool) string {
+func (s *screen) pools(all []status.Pool) string {
 	if len(all) == 0 {
 		return "none"
 	}
@@ -71,7 +71,7 @@ func pools(all []status.Pool) string {
 	}
 	text := fmt.Sprintf("%d of %d online", online, len(all))
 	if fullest.Name != "" {
-		text += fmt.Sprintf(", fullest %s %d%%", status.Short(fullest.Name), fullest.Percent())
+		text += fmt.Sprintf(", fullest %s %d%%", s.short(fullest.Name), fullest.Percent())
 	}
 	return text
 }
@@ -129,7 +129,7 @@ func (s *screen) last() []string {
 			result = "FAILED"
 		}
 		verb := strings.TrimPrefix(l.Verb, "instance ")
-		all = append(all, strings.Join(strings.Fields(l.Start.In(s.zone).Format(time.TimeOnly)+" "+verb+" "+status.Short(l.Subject.Name)+" "+result), " "))
+		all = append(all, strings.Join(strings.Fields(l.Start.In(s.zone).Format(time.TimeOnly)+" "+verb+" "+s.short(l.Subject.Name)+" "+result), " "))
 	}
 	return all
 }

@@ -48,7 +48,7 @@ func (s *screen) sign(p status.Problem) string {
 
 // problem is one problem, with what to type below it or, where both fit, next to it.
 func (s *screen) problem(n int, p status.Problem) []string {
-	text := p.Text
+	text := s.short(p.Text)
 	if p.Since != nil {
 		text += ", " + terminal.Ago(s.Sled.Time, *p.Since)
 	}

@@ -2,6 +2,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,15 +19,18 @@ import (
 )
 
 // flags are those of the command.
-type flags struct{ problems, check bool }
+type flags struct {
+	problems, check bool
+	watch           time.Duration // how often; 0: once
+}
 
 // New is the command status.
 func New(env *cli.Env) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say whether the sled is well, and what to type if not",
-		Long: `Say whether the sled is well, and what to type if not. First comes the verdict: OK, ATTENTION, TROUBLE, or UNKNOWN if the ledger cannot
+		Short: "Show whether the sled is well, and what to type if not",
+		Long: `Show whether the sled is well, and what to type if not. First comes the verdict: OK, ATTENTION, TROUBLE, or UNKNOWN if the ledger cannot
 be read. Then come the problems, the most urgent first, each with the command that repairs it, and the state of disks, ledger and memory.
 
 The command changes nothing and waits for no operation. A Propolis that does not answer within 1 s, or a host command that does not answer
@@ -34,23 +38,43 @@ within 5 s, is unknown, and the rest is shown. The command exits with 0 whatever
 
 With --check it prints one line, for monitoring: the verdict, the codes of the problems, and counts. Exit 0 OK, 10 ATTENTION, 11 TROUBLE.
 
+With --watch it looks again every 2 s: on a terminal the screen is redrawn in place until q or ^C (exit 0); elsewhere the line of --check is
+printed whenever it changes, until ^C (exit 130) or --timeout (exit 7).
+
 In a pipe it prints one problem per line. docs/status.md lists the codes.`,
 		Example: `  sledctl status
   sledctl status --problems
   sledctl status --check
-  sledctl status -o json`,
+  sledctl status --watch=5s`,
 		Args: cobra.NoArgs,
 		RunE: env.Run(func(ctx context.Context, _ []string) error { return run(ctx, env, f) }),
 	}
 	cmd.Flags().BoolVar(&f.problems, "problems", false, "print the problems alone, all of them")
 	cmd.Flags().BoolVar(&f.check, "check", false, "print one line; exit 10 or 11 unless the sled is well")
+	cmd.Flags().DurationVar(&f.watch, "watch", 0, "look again and again, so often (default 2s)")
+	cmd.Flags().Lookup("watch").NoOptDefVal = beat.String()
 	env.AddOutput(cmd)
 	return cmd
+}
+
+// Bare runs the command as sledctl alone does on a terminal.
+func Bare(env *cli.Env) func(*cobra.Command, []string) error {
+	return env.Run(func(ctx context.Context, _ []string) error {
+		err := run(ctx, env, flags{})
+		_, unprinted := fmt.Fprintln(env.Streams.Out, "\nsledctl --help lists the commands")
+		return cmp.Or(err, unprinted)
+	})
 }
 
 func run(ctx context.Context, e *cli.Env, f flags) error {
 	if err := problemList().Check(e.Output); err != nil {
 		return err
+	}
+	switch {
+	case f.watch < 0:
+		return &cli.UsageError{Text: fmt.Sprintf("--watch %v: want a time above 0", f.watch), Advice: "give --watch=2s"}
+	case f.watch > 0:
+		return watch(ctx, e, f)
 	}
 	s, err := look(ctx, e)
 	if err != nil {
@@ -84,8 +108,7 @@ func printLine(e *cli.Env, s looked) error {
 // printProblems prints the screen on a terminal, else the problems as lines.
 func printProblems(e *cli.Env, s status.Status, f flags) error {
 	out := e.Streams.Out
-	table := e.Output.Format == terminal.FormatTable || e.Output.Format == terminal.FormatAuto && out.Terminal
-	if !table || e.Output.Columns != nil {
+	if !e.Output.Table(out) || e.Output.Columns != nil {
 		return problemList().Print(out, e.Output, numbered(s))
 	}
 	_, err := io.WriteString(out, show(e, s, f))

@@ -59,10 +59,8 @@ type judge struct {
 
 // Judge says how a sled is. It is pure.
 func Judge(seen Seen) Status {
-	seen.Instances = slices.Clone(seen.Instances)
 	j := judge{Seen: seen, names: map[string]string{}, busy: map[string]bool{}, lost: map[string]bool{}, killed: map[string]bool{}}
-	slices.SortFunc(j.Instances, func(a, b instance.Instance) int { return natural(a.Name, b.Name) })
-	for _, i := range j.Instances {
+	for _, i := range seen.Instances {
 		j.names[i.ID] = i.Name
 	}
 	for _, h := range seen.AtWork {

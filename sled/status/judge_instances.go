@@ -1,7 +1,6 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -201,26 +200,3 @@ func poolsOf(r record.Record) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
-
-// natural orders names as people count: dev-2 before dev-10.
-func natural(a, b string) int {
-	for a != "" && b != "" {
-		m, n := digits(a), digits(b)
-		if m > 0 && n > 0 {
-			x, y := strings.TrimLeft(a[:m], "0"), strings.TrimLeft(b[:n], "0")
-			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
-				return c
-			}
-			a, b = a[m:], b[n:]
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits is how many digits a text begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

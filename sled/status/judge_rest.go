@@ -61,7 +61,7 @@ func (j *judge) missingCopy(p Problem, m ledger.Member) Problem {
 		return p
 	}
 	if known && j.pool(r.Pool).Name != "" && !j.pool(r.Pool).Works() {
-		p.Text = fmt.Sprintf("a copy of the ledger is missing: pool %s is %s", Short(r.Pool), strings.ToUpper(j.pool(r.Pool).State))
+		p.Text = fmt.Sprintf("a copy of the ledger is missing: pool %s is %s", r.Pool, strings.ToUpper(j.pool(r.Pool).State))
 		p.Next = []string{"zpool clear " + r.Pool}
 		j.lost[r.Pool] = true
 		return p
@@ -92,7 +92,7 @@ func ofName(s Subject) string {
 	if s.Name == "" || s.Kind == "sled" {
 		return ""
 	}
-	return " of " + Short(s.Name)
+	return " of " + s.Name
 }
 
 // again is the command that resumes what was killed.

@@ -172,7 +172,7 @@ func (j *judge) poolProblems() {
 		if !p.Works() && p.State != "locked" && !j.lost[p.Name] {
 			j.lost[p.Name] = true
 			j.add(Problem{Code: "pool-unavail", Severity: j.weight(p.Name), Subject: Subject{Kind: "pool", Name: p.Name}, Count: p.VMs,
-				Text: "pool " + Short(p.Name) + " is " + strings.ToUpper(p.State) + j.without(p.Name, "it"), Next: []string{"zpool clear " + p.Name}})
+				Text: "pool " + p.Name + " is " + strings.ToUpper(p.State) + j.without(p.Name, "it"), Next: []string{"zpool clear " + p.Name}})
 		}
 	}
 	if j.Unprepared {
@@ -182,14 +182,14 @@ func (j *judge) poolProblems() {
 		if d.Kind == "pool" && d.Property == "imported" && !j.lost[d.Name] {
 			j.lost[d.Name] = true
 			j.add(Problem{Code: "pool-unavail", Severity: j.weight(d.Name), Subject: Subject{Kind: "pool", Name: d.Name}, Count: len(j.on(d.Name)),
-				Text: "pool " + Short(d.Name) + " is not imported" + j.without(d.Name, "it"), Next: []string{"sledctl bootstrap"}})
+				Text: "pool " + d.Name + " is not imported" + j.without(d.Name, "it"), Next: []string{"sledctl bootstrap"}})
 		}
 	}
 	for _, i := range j.Items {
 		if i.Kind == "dataset" && i.State == "locked" && !j.lost[i.Pool] {
 			j.lost[i.Pool] = true
 			j.add(Problem{Code: "pool-locked", Severity: j.weight(i.Pool), Subject: Subject{Kind: "pool", Name: i.Pool}, Count: len(j.on(i.Pool)),
-				Text: "pool " + Short(i.Pool) + " is locked: its key is not loaded" + j.without(i.Pool, "it"), Next: []string{"sledctl bootstrap"}})
+				Text: "pool " + i.Pool + " is locked: its key is not loaded" + j.without(i.Pool, "it"), Next: []string{"sledctl bootstrap"}})
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (j *judge) fullPools() {
 			severity = Trouble
 		}
 		j.add(Problem{Code: "pool-full", Severity: severity, Subject: Subject{Kind: "pool", Name: p.Name}, Count: p.VMs,
-			Text: fmt.Sprintf("pool %s is %d%% full: %s free", Short(p.Name), p.Percent(), size(p.Free)), Next: []string{"sledctl storage list --kind pool"}})
+			Text: fmt.Sprintf("pool %s is %d%% full: %s free", p.Name, p.Percent(), size(p.Free)), Next: []string{"sledctl storage list --kind pool"}})
 	}
 }
 
@@ -251,14 +251,6 @@ func (j *judge) explained(d storage.Drift) bool {
 		return d.Is == "blank"
 	}
 	return j.lost[pool]
-}
-
-// Short is the name of a pool for people: of its UUID the first 8 digits.
-func Short(pool string) string {
-	if kind, id := naming.ParsePool(pool); kind != naming.OtherPool {
-		return strings.TrimSuffix(pool, id.String()) + id.String()[:8]
-	}
-	return pool
 }
 
 // size is a number of bytes for people.

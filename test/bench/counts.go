@@ -25,6 +25,7 @@ func (b bench) counts(ctx context.Context) ([]row, error) {
 		{"instance ensure, one NIC", web1("web1")},
 		{"instance ensure again", web1("web1")},
 		{"instance list, one runs", []string{"instance", "list"}},
+		{"status, one runs", []string{"status"}},
 		{"instance reboot", []string{"instance", "reboot", "web1"}},
 		{"instance stop", []string{"instance", "stop", "web1"}},
 		{"instance start", []string{"instance", "start", "web1"}},

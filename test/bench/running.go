@@ -25,20 +25,27 @@ import (
 func (b bench) looks(ctx context.Context) ([]row, error) {
 	const n, vms = 21, 1000
 	var rows []row
-	add := func(what string, budget time.Duration, s machine, lines int, args ...string) error {
+	measure := func(what string, budget time.Duration, s machine, right func(out string) bool, args ...string) error {
 		var own times
 		for range n {
 			r, err := s.run(ctx, nil, args...)
 			if err != nil {
 				return err
 			}
-			if got := strings.Count(r.out, "\n"); got != lines || strings.Count(r.out, "running") != lines {
-				return fmt.Errorf("%s: %d lines, want %d instances that run: %.500s", what, got, lines, r.out)
+			if !right(r.out) {
+				return fmt.Errorf("%s: not what runs: %.500s", what, r.out)
 			}
 			own = append(own, r.own())
 		}
 		rows = append(rows, timed(what, budget, own.median(), fmt.Sprintf("(n=%d)", n)))
 		return nil
+	}
+	add := func(what string, budget time.Duration, s machine, lines int, args ...string) error {
+		return measure(what, budget, s, func(out string) bool { return strings.Count(out, "\n") == lines && strings.Count(out, "running") == lines }, args...)
+	}
+	status := func(what string, budget time.Duration, s machine, vms int) error {
+		running := fmt.Sprintf(`"by_state":{"running":%d}`, vms)
+		return measure(what, budget, s, func(out string) bool { return strings.Contains(out, running) }, "status", "-o", "json")
 	}
 	empty, err := inMemory(ctx)
 	if err != nil {
@@ -46,6 +53,17 @@ func (b bench) looks(ctx context.Context) ([]row, error) {
 	}
 	defer empty.Close()
 	if err := add("instance list of nothing: own time", 5*time.Millisecond, empty, 0, "instance", "list", "-H"); err != nil {
+		return nil, err
+	}
+	some, err := inMemory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer some.Close()
+	if some.host, err = some.populate(ctx, 40); err != nil {
+		return nil, err
+	}
+	if err := status("status, 40 running: own time", 20*time.Millisecond, some, 40); err != nil {
 		return nil, err
 	}
 	full, err := inMemory(ctx)
@@ -57,6 +75,9 @@ func (b bench) looks(ctx context.Context) ([]row, error) {
 		return nil, err
 	}
 	if err := add("instance list, 1,000 running: own time", 20*time.Millisecond, full, vms, "instance", "list", "-H"); err != nil {
+		return nil, err
+	}
+	if err := status("status, 1,000 running: own time", 60*time.Millisecond, full, vms); err != nil {
 		return nil, err
 	}
 	return rows, add("instance get of one, 1,000 running: own time", 3*time.Millisecond, full, 1, "instance", "get", "vm00500", "-H")

@@ -1,0 +1,64 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/test/sledtest"
+)
+
+// In a pipe a watch prints the line for monitoring whenever it changes, and only then.
+func TestAWatchPrintsWhatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sledtest.New(t, sledtest.Small(), "")
+		s.Run("bootstrap")
+		s.Run("instance ensure web1")
+		change := func(do func(tx *world.Tx)) {
+			if err := s.World().Update(t.Context(), func(tx *world.Tx) error { do(tx); return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		go func() {
+			time.Sleep(4500 * time.Millisecond)
+			change(func(tx *world.Tx) { zfs.LoseDisk(tx, "c11t0d0") })
+			time.Sleep(4 * time.Second)
+			change(func(tx *world.Tx) { zfs.InsertDisk(tx, "c11t0d0") })
+		}()
+		a := s.Try("status --watch --timeout 15s")
+		var verdicts []string
+		for line := range strings.Lines(a.Out) {
+			verdicts = append(verdicts, strings.Join(strings.Fields(line)[1:3], " "))
+		}
+		want := "ATTENTION key-development, TROUBLE disk-absent, TROUBLE pool-unavail"
+		if got := strings.Join(verdicts, ", "); got != want || a.Exit != 7 {
+			t.Errorf("exit %d, %s: %s%s", a.Exit, got, a.Out, a.Errs)
+		}
+	})
+}
+
+// On a terminal q and ^C leave a watch, and the terminal is as it was.
+func TestAWatchIsLeftByAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sledtest.New(t, sledtest.Small(), "")
+		s.Run("bootstrap")
+		for _, key := range []string{"xq", "\x03"} {
+			env, _, _ := commands.On(s.Host(), nil)
+			streams, out, errs := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 80, In: key, Environ: []string{"TERM=xterm", "NO_COLOR=1"}})
+			*env.Streams = *streams
+			exit := commands.Run(t.Context(), env, []string{"status", "--watch"})
+			text := out.String()
+			if exit != 0 || !strings.HasPrefix(text, "\x1b[?1049h\x1b[?25l\x1b[H") || !strings.HasSuffix(text, "\x1b[?25h\x1b[?1049l") || strings.Count(text, "LEDGER") != 1 {
+				t.Errorf("%q: exit %d, %q %s", key, exit, text, errs)
+			}
+		}
+		if a := s.Try("status --watch=-1s"); a.Exit != 2 {
+			t.Errorf("exit %d: %s", a.Exit, a.Errs)
+		}
+	})
+}
