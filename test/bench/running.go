@@ -41,7 +41,9 @@ func (b bench) looks(ctx context.Context) ([]row, error) {
 		return nil
 	}
 	add := func(what string, budget time.Duration, s machine, lines int, args ...string) error {
-		return measure(what, budget, s, func(out string) bool { return strings.Count(out, "\n") == lines && strings.Count(out, "running") == lines }, args...)
+		return measure(what, budget, s, func(out string) bool {
+			return strings.Count(out, "\n") == lines && strings.Count(out, "running") == lines
+		}, args...)
 	}
 	status := func(what string, budget time.Duration, s machine, vms int) error {
 		running := fmt.Sprintf(`"by_state":{"running":%d}`, vms)
