@@ -45,7 +45,7 @@ func ByMountpoint(tx *world.Tx, dir string) *world.Dataset {
 	var found *world.Dataset
 	for name, top := range tops {
 		if rest, within := strings.CutPrefix(dir, strings.TrimSuffix(top, "/")); within {
-			name += rest
+			name += strings.TrimSuffix(rest, "/")
 		}
 		d := FindDataset(tx, name)
 		if d == nil || Kind(d) != TypeFilesystem || !Reachable(tx, d.Name) || Mountpoint(tx, d) != dir {
