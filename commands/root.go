@@ -23,10 +23,10 @@ import (
 	"github.com/sledctl/sledctl/commands/sim"
 	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/commands/storage"
-	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/commands/trace"
 	"github.com/sledctl/sledctl/commands/vnic"
 	"github.com/sledctl/sledctl/commands/zone"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // topLevel returns the commands below the root, in the order of the manual.
@@ -177,7 +177,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		var known []string
 		eachFlag(cmd, func(name string) { known = append(known, name) })
-		if near := terminal.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+		if near := naming.Nearest(unknown.GetSpecifiedName(), known); near != "" {
 			e.Advice = "did you mean: --" + near
 		}
 	} else if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {

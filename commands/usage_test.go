@@ -18,8 +18,8 @@ func TestAWrongCommandLineIsNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		"instance get":                           "sledctl instance get: NAME|UUID is missing",
 		"instance get a b":                       `sledctl instance get: unexpected argument "b"`,
-		"instance delete":                        "sledctl instance delete: NAME|UUID is missing",
-		"instance ensure a b":                    `sledctl instance ensure: unexpected argument "b"`,
+		"instance delete":                        "instance delete: which instance?",
+		"base retire a b":                        `sledctl base retire: unexpected argument "b"`,
 		"zone exec":                              "sledctl zone exec: ZONE is missing",
 		"zone exec z1":                           "sledctl zone exec: COMMAND is missing",
 		"sim fault add":                          "sledctl sim fault add: NAME is missing",

@@ -21,7 +21,7 @@ import (
 // sled has its own files, in its own root, so that it never depends on the machine
 // that it runs on.
 func (e *Env) loadConfig() (config.Config, error) {
-	source := config.Source{Env: e.Environ, Nearest: terminal.Nearest, ParseSize: terminal.ParseSize}
+	source := config.Source{Env: e.Environ, Nearest: naming.Nearest, ParseSize: terminal.ParseSize}
 	name := e.Flags.Config
 	if name == "" {
 		name = Variable(e.Environ, "SLEDCTL_CONFIG")

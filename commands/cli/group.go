@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/failure"
 )
 
@@ -50,7 +50,7 @@ func Group(use, short, long string) *cobra.Command {
 				return cmd.Help()
 			}
 			e := &UsageError{Text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), args[0]), Advice: "to see them, run: " + cmd.CommandPath() + " --help"}
-			if near := terminal.Nearest(args[0], Subcommands(cmd)); near != "" {
+			if near := naming.Nearest(args[0], Subcommands(cmd)); near != "" {
 				e.Advice = "did you mean: " + cmd.CommandPath() + " " + near
 			}
 			return e

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
 )
@@ -82,7 +83,7 @@ func ErrorOf(name string, err error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	e := &cli.UsageError{Text: name + ": " + d.Error()}
-	if near := terminal.Nearest(cli.LastKey(d.Key), d.Known); near != "" {
+	if near := naming.Nearest(cli.LastKey(d.Key), d.Known); near != "" {
 		e.Advice = "did you mean: " + near
 	} else if len(d.Known) > 0 {
 		e.Advice = "use one of the known keys: " + cli.OrWords(d.Known)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/description"
 	"github.com/sledctl/sledctl/engine/operation"
@@ -19,6 +20,7 @@ type ensureOptions struct {
 	cli.Mutation
 	description.Flags
 	manyFlags
+	selection
 	recreate           bool
 	protect, unprotect bool
 	from, migration    string
@@ -28,7 +30,7 @@ func newEnsure(env *cli.Env) *cobra.Command {
 	var o ensureOptions
 	var far remote
 	cmd := &cobra.Command{
-		Use:   "ensure [NAME|UUID]",
+		Use:   "ensure [NAME|UUID|PATTERN ...]",
 		Short: "Create, repair or start an instance as described",
 		Long: `Create, repair or start an instance as described. If the instance already runs as described, sledctl changes nothing.
 
@@ -36,8 +38,8 @@ What the flags leave open keeps its value; a new instance gets the defaults (doc
 created, except with --keep; if it is killed, run it again and it resumes.
 
 With --all it starts every instance that is wanted running, as recorded, e.g. after a reboot of the sled. With --failed it starts only
-those that ran since the sled booted and died. If an instance cannot start (its pool is missing, say), the others still do; sledctl
-reports it and exits with 3.
+those that ran since the sled booted and died; with several names, patterns, --state or --filter, what they pick (as in instance list).
+If an instance cannot start (its pool is missing, say), the others still do; sledctl reports it and exits with 3.
 
 With --migrate-from and --migration-id the VM comes from another sled while it runs; instance migrate runs this command on the target
 (docs/migration.md). Without them, if an arrival was interrupted, sledctl waits for a VM that is on its way, and removes what was
@@ -46,20 +48,27 @@ created for a VM that stayed at its source.`,
   sledctl instance ensure -f web1.toml
   sledctl instance ensure web1 --spec machine.json --nic over=net0
   sledctl instance ensure --all`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
-			o.TakeRef(args)
-			if err := o.check("instance ensure", len(args) > 0 || o.File != ""); err != nil {
+			o.name(args)
+			several := len(args) > 1 || o.picks()
+			if err := o.manyFlags.check("instance ensure", len(args) > 0 || o.File != "" || several); err != nil {
 				return err
 			}
 			if o.protect && o.unprotect {
 				return &cli.UsageError{Text: "instance ensure: --protect and --no-protect exclude each other"}
 			}
+			if (several || o.many()) && o.describes() {
+				return errAsRecorded
+			}
+			if several {
+				return onSelected(ctx, env, far, o.Mutation, o.manyFlags, o.selection, bulk{verb: "ensure"}, api.WantRunning, startRecorded("instance ensure", o.Mutation))
+			}
+			o.TakeRef(args)
 			if far.is() {
 				return ensureRemotely(ctx, env, far, o)
 			}
 			if o.many() {
-				return runEnsureMany(ctx, env, o)
+				return runEnsureAll(ctx, env, o)
 			}
 			return runEnsure(ctx, env, o)
 		}),
@@ -68,7 +77,7 @@ created for a VM that stayed at its source.`,
 	o.Mutation.Add(cmd, true)
 	far.add(cmd)
 	o.manyFlags.add(cmd, "every instance that is wanted running")
-	cmd.Flags().BoolVar(&o.failed, "failed", false, "every instance that died since the sled booted")
+	o.addTo(env, cmd)
 	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all skips the instance")
 	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "remove the protection")
 	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the source Propolis (instance migrate sets it)")

@@ -73,7 +73,7 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 		return err
 	}
 	if o.far.is() && o.looks() {
-		return &cli.UsageError{Text: "an agent cannot be asked for --failed or --state changed, at-risk or busy", Advice: "run it on the sled"}
+		return errLooks
 	}
 	order := func(a, b cli.Instance) int { return query.Natural(a.Name, b.Name) }
 	if o.sort != "" {
@@ -86,7 +86,7 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 		return err
 	}
 	if name := o.missing(all); name != "" {
-		return &record.NotFoundError{Name: name}
+		return missingOf(all, name)
 	}
 	of := len(all)
 	shown := slices.DeleteFunc(all, func(i cli.Instance) bool { return !picks(i) })

@@ -19,7 +19,6 @@ import (
 // manyFlags let a verb act on many instances.
 type manyFlags struct {
 	all      bool
-	failed   bool
 	parallel int
 }
 
@@ -39,15 +38,13 @@ func (f manyFlags) checkParallel() error {
 	return nil
 }
 
-func (f manyFlags) many() bool { return f.all || f.failed }
+func (f manyFlags) many() bool { return f.all }
 
 // check refuses what cannot be meant: one instance and all, or neither.
 func (f manyFlags) check(command string, named bool) error {
 	switch {
-	case f.all && f.failed:
-		return &cli.UsageError{Text: command + ": --all and --failed exclude each other: --all is those that failed, too"}
 	case f.many() && named:
-		return &cli.UsageError{Text: command + ": an instance and --all exclude each other"}
+		return &cli.UsageError{Text: command + ": an instance and --all exclude each other, and so do a selection and --all"}
 	case !f.many() && !named:
 		return &cli.UsageError{Text: command + ": which instance?", Advice: "run: sledctl " + command + " NAME, or with --all"}
 	}
@@ -59,7 +56,7 @@ type one func(context.Context, instance.Settings, operation.Env, record.Record) 
 
 // forEach does a verb with all instances that pick takes, and prints them as they
 // are then, also where some failed.
-func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick func(boot string) func(instance.Instance) bool, do one) error {
+func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick func(instance.Instance) bool, do one) error {
 	if err := cli.InstanceList(e).Check(e.Output); err != nil {
 		return err
 	}
@@ -72,11 +69,7 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 	if err != nil {
 		return err
 	}
-	boot, err := operation.Boot(env)
-	if err != nil {
-		return err
-	}
-	picked, err := s.Select(ctx, env, view, pick(boot))
+	picked, err := s.Select(ctx, env, view, pick)
 	if err != nil {
 		return err
 	}
@@ -169,32 +162,29 @@ func printMany(ctx context.Context, e *cli.Env, s instance.Settings, env operati
 	return cli.InstanceList(e).Print(e.Streams.Out, e.Output, shown)
 }
 
-// runEnsureMany brings up what is wanted running, or only what died.
-func runEnsureMany(ctx context.Context, e *cli.Env, o ensureOptions) error {
+// errAsRecorded is a description of several instances.
+var errAsRecorded = &cli.UsageError{Text: "instance ensure: --all, several names and selections bring up what is recorded, as it is recorded", Advice: "describe one instance at a time"}
+
+// describes reports whether there is more to ensure than that instances run.
+func (o ensureOptions) describes() bool {
 	described := o.Wanted
 	described.Ref = ""
-	if !reflect.DeepEqual(described, instance.Wanted{}) || o.File != "" || o.recreate || o.protection() != nil {
-		return &cli.UsageError{Text: "instance ensure: --all and --failed bring up what is recorded, as it is recorded", Advice: "describe one instance at a time"}
-	}
-	pick := func(boot string) func(instance.Instance) bool {
-		if o.failed {
-			return func(i instance.Instance) bool { return i.Died(boot) }
-		}
-		return instance.WantedUp
-	}
+	return !reflect.DeepEqual(described, instance.Wanted{}) || o.File != "" || o.recreate || o.protection() != nil
+}
+
+// runEnsureAll brings up what is wanted running.
+func runEnsureAll(ctx context.Context, e *cli.Env, o ensureOptions) error {
 	var ensure one = func(ctx context.Context, s instance.Settings, env operation.Env, r record.Record) (instance.Result, error) {
 		c := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.Dry(), Keep: o.Keep}
 		return s.Ensure(ctx, env, c)
 	}
-	return forEach(ctx, e, o.Mutation, o.manyFlags, pick, ensure)
+	return forEach(ctx, e, o.Mutation, o.manyFlags, instance.WantedUp, ensure)
 }
 
 // runStopAll removes everything that the selected instances have on the sled. Their
 // records stay.
 func runStopAll(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, grace time.Duration) error {
-	pick := func(string) func(instance.Instance) bool {
-		return func(i instance.Instance) bool { return len(i.Incarnations()) > 0 }
-	}
+	pick := func(i instance.Instance) bool { return len(i.Incarnations()) > 0 }
 	var stop one = func(ctx context.Context, s instance.Settings, env operation.Env, r record.Record) (instance.Result, error) {
 		c := instance.StopRequest{Verb: "instance stop", Ref: r.ID, Evacuate: true, DryRun: m.Dry(), Grace: &grace}
 		return s.Stop(ctx, env, c)

@@ -157,7 +157,7 @@ func ensureRemotely(ctx context.Context, e *cli.Env, r remote, o ensureOptions) 
 	for _, flag := range []struct {
 		name  string
 		given bool
-	}{{"--all or --failed", o.many()}, {"--migrate-from or --migration-id", o.from != "" || o.migration != ""}} {
+	}{{"--all", o.many()}, {"--migrate-from or --migration-id", o.from != "" || o.migration != ""}} {
 		if flag.given {
 			return &cli.UsageError{Text: "an agent cannot be asked for " + flag.name, Advice: "run it on the sled"}
 		}

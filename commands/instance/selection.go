@@ -12,7 +12,7 @@ import (
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/query"
-	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -72,7 +72,7 @@ func (s selection) picker(now time.Time) (func(cli.Instance) bool, error) {
 	for _, state := range s.states {
 		if !slices.Contains(knownStates(), state) {
 			text := fmt.Sprintf("--state %q: want one of %s", state, strings.Join(knownStates(), ", "))
-			if near := terminal.Nearest(state, knownStates()); near != "" {
+			if near := naming.Nearest(state, knownStates()); near != "" {
 				text = fmt.Sprintf("--state %q: did you mean %q?", state, near)
 			}
 			return nil, &cli.UsageError{Text: text}
@@ -119,4 +119,13 @@ func (s selection) missing(all []cli.Instance) string {
 		}
 	}
 	return ""
+}
+
+// missingOf is the error about an instance that is not among all.
+func missingOf(all []cli.Instance, name string) error {
+	var known []string
+	for _, i := range all {
+		known = append(known, i.Name)
+	}
+	return &record.NotFoundError{Name: name, Near: naming.Nearest(name, known)}
 }

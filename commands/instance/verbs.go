@@ -48,25 +48,21 @@ func newStart(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var far remote
 	var f manyFlags
+	var sel selection
 	cmd := &cobra.Command{
-		Use:   "start NAME|UUID ...",
+		Use:   "start [NAME|UUID|PATTERN ...]",
 		Short: "Start recorded instances",
-		Long:  "Start recorded instances, with the addresses and MACs that they had. A running instance stays as it is.",
+		Long: `Start recorded instances, with the addresses and MACs that they had. A running instance stays as it is.
+` + selectionHelp,
 		Example: `  sledctl instance start web1
-  sledctl instance start web1 web2`,
-		Args: cobra.MinimumNArgs(1),
+  sledctl instance start 'web*' --state stopped`,
 		RunE: env.Run(func(ctx context.Context, args []string) error {
-			if far.is() {
-				return changeRemotely(ctx, env, far, m, f, args, api.WantRunning)
-			}
-			return each(ctx, env, m, f, args, func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
-				return s.Ensure(ctx, op, instance.EnsureRequest{
-					Verb: "instance start", Wanted: instance.Wanted{Ref: ref}, Known: true, DryRun: m.Dry(), Keep: m.Keep,
-				})
-			})
+			sel.name(args)
+			return onSelected(ctx, env, far, m, f, sel, bulk{verb: "start"}, api.WantRunning, startRecorded("instance start", m))
 		}),
 	}
 	m.Add(cmd, true)
+	sel.addTo(env, cmd)
 	f.addParallel(cmd)
 	far.add(cmd)
 	env.AddOutput(cmd)
@@ -74,13 +70,24 @@ func newStart(env *cli.Env) *cobra.Command {
 	return cmd
 }
 
+// startRecorded brings an instance up as it is recorded.
+func startRecorded(verb string, m cli.Mutation) func(context.Context, instance.Settings, operation.Env, string) (instance.Result, error) {
+	return func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
+		return s.Ensure(ctx, op, instance.EnsureRequest{
+			Verb: verb, Wanted: instance.Wanted{Ref: ref}, Known: true, DryRun: m.Dry(), Keep: m.Keep,
+		})
+	}
+}
+
 func newStop(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var far remote
 	var f manyFlags
+	var sel selection
+	var yes bool
 	grace := instance.StopTime
 	cmd := &cobra.Command{
-		Use:   "stop [NAME|UUID ...]",
+		Use:   "stop [NAME|UUID|PATTERN ...]",
 		Short: "Power instances off and remove their zones",
 		Long: `Power instances off and remove their zones, with their VNICs and datasets. A record stays, with address and MACs: instance start
 brings the instance up again. Stopping a stopped instance does nothing.
@@ -90,11 +97,14 @@ not answer, ends with its zone, and sledctl reports that. sledctl does not ask t
 --grace 0, Propolis is not asked either.
 
 With --all, sledctl stops every instance and keeps which of them are wanted running: instance ensure --all starts those again. Use it to
-shut the sled down.`,
+shut the sled down.
+` + selectionHelp + askedHelp,
 		Example: `  sledctl instance stop web1 web2
+  sledctl instance stop 'web*' --filter vlan=100
   sledctl instance stop --all`,
 		RunE: env.Run(func(ctx context.Context, args []string) error {
-			if err := f.check("instance stop", len(args) > 0); err != nil {
+			sel.name(args)
+			if err := f.check("instance stop", len(args) > 0 || sel.given()); err != nil {
 				return err
 			}
 			if grace < 0 {
@@ -103,13 +113,11 @@ shut the sled down.`,
 			if far.is() && (f.many() || grace != instance.StopTime) {
 				return &cli.UsageError{Text: "an agent cannot be asked for --all or --grace", Advice: "run it on the sled"}
 			}
-			if far.is() {
-				return changeRemotely(ctx, env, far, m, f, args, api.WantStopped)
-			}
 			if f.many() {
 				return runStopAll(ctx, env, m, f, grace)
 			}
-			return each(ctx, env, m, f, args, func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
+			b := bulk{verb: "stop", asks: true, yes: yes}
+			return onSelected(ctx, env, far, m, f, sel, b, api.WantStopped, func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
 				return s.Stop(ctx, op, instance.StopRequest{Verb: "instance stop", Ref: ref, Grace: &grace, DryRun: m.Dry()})
 			})
 		}),
@@ -118,6 +126,8 @@ shut the sled down.`,
 	far.add(cmd)
 	cmd.Flags().DurationVar(&grace, "grace", grace, "time for the VM to end before sledctl halts its zone")
 	f.add(cmd, "every instance; instance ensure --all starts them again")
+	sel.addTo(env, cmd)
+	addYes(cmd, &yes)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -127,23 +137,26 @@ func newReboot(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var far remote
 	var f manyFlags
+	var sel selection
+	var yes bool
 	cmd := &cobra.Command{
-		Use:   "reboot NAME|UUID ...",
+		Use:   "reboot [NAME|UUID|PATTERN ...]",
 		Short: "Reset the VMs of instances",
-		Long:  "Reset the VMs of instances, and wait until they run again. sledctl does not ask the guest; the zone stays.",
+		Long: `Reset the VMs of instances, and wait until they run again. sledctl does not ask the guest; the zone stays.
+` + selectionHelp + askedHelp,
 		Example: `  sledctl instance reboot web1
-  sledctl instance reboot web1 web2`,
-		Args: cobra.MinimumNArgs(1),
+  sledctl instance reboot 'web*' --state running`,
 		RunE: env.Run(func(ctx context.Context, args []string) error {
-			if far.is() {
-				return changeRemotely(ctx, env, far, m, f, args, api.WantReboot)
-			}
-			return each(ctx, env, m, f, args, func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
+			sel.name(args)
+			b := bulk{verb: "reboot", asks: true, yes: yes}
+			return onSelected(ctx, env, far, m, f, sel, b, api.WantReboot, func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
 				return s.Reboot(ctx, op, instance.PowerRequest{Verb: "instance reboot", Ref: ref, DryRun: m.Dry()})
 			})
 		}),
 	}
 	m.Add(cmd, false)
+	sel.addTo(env, cmd)
+	addYes(cmd, &yes)
 	f.addParallel(cmd)
 	far.add(cmd)
 	env.AddOutput(cmd)
@@ -155,6 +168,7 @@ func newReboot(env *cli.Env) *cobra.Command {
 type deleteOptions struct {
 	cli.Mutation
 	manyFlags
+	selection
 	mustExist, yes bool
 	migration      string // only what arrives by it
 }
@@ -163,20 +177,18 @@ func newDelete(env *cli.Env) *cobra.Command {
 	var o deleteOptions
 	var far remote
 	cmd := &cobra.Command{
-		Use:     "delete NAME|UUID ...",
+		Use:     "delete [NAME|UUID|PATTERN ...]",
 		Aliases: []string{"rm"},
 		Short:   "Remove an instance and its record",
 		Long: `Remove an instance and its record, with its address and MACs. Its disks are not touched. Deleting an instance that does not
 exist succeeds, except with --must-exist. For a protected instance (instance ensure --protect) sledctl asks first; without a terminal it
-needs --yes.`,
+needs its name and --yes.
+` + selectionHelp + askedHelp,
 		Example: `  sledctl instance delete web1
-  sledctl instance delete web1 --dry-run`,
-		Args: cobra.MinimumNArgs(1),
+  sledctl instance delete 'ci*' --state stopped --dry-run`,
 		RunE: env.Run(func(ctx context.Context, args []string) error {
-			if far.is() {
-				return deleteRemotely(ctx, env, far, o, args)
-			}
-			return runDelete(ctx, env, o, args)
+			o.name(args)
+			return selectDelete(ctx, env, far, o)
 		}),
 	}
 	o.Mutation.Add(cmd, false)
@@ -184,11 +196,34 @@ needs --yes.`,
 	env.AddOutput(cmd)
 	far.add(cmd)
 	cmd.Flags().BoolVar(&o.mustExist, "must-exist", false, "exit 4 if it does not exist")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "delete protected instances too, without asking")
+	o.addTo(env, cmd)
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; of named instances, delete protected ones too")
 	cmd.Flags().StringVar(&o.migration, "migration-id", "", "delete only an instance that is still arriving by this migration")
 	env.Complete(cmd, "migration-id", cli.NoWords)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
+}
+
+// selectDelete decides what is deleted, and deletes it. A protected instance goes if it
+// is named, or if the operator says so.
+func selectDelete(ctx context.Context, e *cli.Env, far remote, o deleteOptions) error {
+	if err := o.selection.check("instance delete"); err != nil {
+		return err
+	}
+	refs, err := o.resolve(ctx, e, far, o.Mutation, bulk{verb: "delete", asks: true, yes: o.yes, lenient: !o.mustExist})
+	switch {
+	case err != nil:
+		return err
+	case len(refs) == 0 && o.mustExist:
+		return &cli.NotFoundError{What: "a VM that fits", List: "sledctl instance list"}
+	case len(refs) == 0:
+		return nil
+	}
+	o.yes = o.yes && !o.picks()
+	if far.is() {
+		return deleteRemotely(ctx, e, far, o, refs)
+	}
+	return runDelete(ctx, e, o, refs)
 }
 
 // runDelete tries every one, and tells all that went wrong. It asks about what
@@ -210,8 +245,8 @@ func runDelete(ctx context.Context, e *cli.Env, o deleteOptions, refs []string) 
 		result, err := s.Delete(ctx, env, instance.DeleteRequest{
 			Verb: "instance delete", Ref: ref, Yes: yes, Arrival: o.migration, DryRun: o.Dry(),
 		})
-		if cli.Is[*record.NotFoundError](err) && !o.mustExist {
-			e.Progress.Tell(fmt.Sprintf("no instance %q: nothing to do", ref))
+		if missing, is := errors.AsType[*record.NotFoundError](err); is && !o.mustExist {
+			e.Progress.Tell(nothingToDelete(missing))
 			return result, nil
 		}
 		mu.Lock()
@@ -243,6 +278,15 @@ func runDelete(ctx context.Context, e *cli.Env, o deleteOptions, refs []string) 
 		return e.PrintPlan(o.Mutation, reports...)
 	}
 	return nil
+}
+
+// nothingToDelete says that an instance does not exist, and which one was probably meant.
+func nothingToDelete(missing *record.NotFoundError) string {
+	text := missing.Error() + ": nothing to do"
+	if missing.Near != "" {
+		text += "; did you mean " + missing.Near + "?"
+	}
+	return text
 }
 
 // distinct leaves out what names an instance that is named already: two runs would

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
-	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
@@ -50,7 +50,7 @@ func runWait(ctx context.Context, e *cli.Env, far remote, goal string, refs []st
 		return &cli.UsageError{Text: "--for is missing: which state?", Advice: "give --for " + cli.OrWords(watch.Goals())}
 	case !slices.Contains(watch.Goals(), goal):
 		hint := "give --for " + cli.OrWords(watch.Goals())
-		if near := terminal.Nearest(goal, watch.Goals()); near != "" {
+		if near := naming.Nearest(goal, watch.Goals()); near != "" {
 			hint = "did you mean: --for " + near
 		}
 		return &cli.UsageError{Text: fmt.Sprintf("--for %q cannot be waited for", goal), Advice: hint}

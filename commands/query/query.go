@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // Field is what a key means. One of the functions is set, and makes it a text, a
@@ -49,7 +49,7 @@ func find[T any](fields []Field[T], key string) (f Field[T], problem string) {
 		}
 		known = append(known, f.Key)
 	}
-	if near := terminal.Nearest(key, known); near != "" {
+	if near := naming.Nearest(key, known); near != "" {
 		return f, fmt.Sprintf("unknown key %q: did you mean %q?", key, near)
 	}
 	return f, fmt.Sprintf("unknown key %q: want one of %s", key, strings.Join(known, ", "))

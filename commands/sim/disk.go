@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
@@ -107,7 +108,7 @@ func unknownDisk(tx *world.Tx, name string) error {
 		known = append(known, d.Name)
 	}
 	e := &cli.UsageError{Text: fmt.Sprintf("there is no disk %q", name), Advice: "to see their names, run: sledctl sim disk list"}
-	if near := terminal.Nearest(name, known); near != "" {
+	if near := naming.Nearest(name, known); near != "" {
 		e.Advice = "did you mean: " + near
 	}
 	return e

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
@@ -57,7 +58,7 @@ func runFaultAdd(ctx context.Context, e *cli.Env, f world.Fault) error {
 	}
 	if !found {
 		hint := "give one of " + cli.OrWords(known)
-		if near := terminal.Nearest(f.Name, known); near != "" {
+		if near := naming.Nearest(f.Name, known); near != "" {
 			hint = "did you mean: " + near
 		}
 		return &cli.UsageError{Text: fmt.Sprintf("unknown fault %q", f.Name), Advice: hint}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
-	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/sim"
@@ -57,7 +56,7 @@ func newNAPIInit(env *cli.Env) *cobra.Command {
 func runNAPIInit(ctx context.Context, e *cli.Env, o sim.NAPIOptions) error {
 	if !slices.Contains(sim.NAPIEras(), o.Era) {
 		err := &cli.UsageError{Text: fmt.Sprintf("--era %q: want %s", o.Era, cli.OrWords(sim.NAPIEras()))}
-		if near := terminal.Nearest(o.Era, sim.NAPIEras()); near != "" {
+		if near := naming.Nearest(o.Era, sim.NAPIEras()); near != "" {
 			err.Advice = "did you mean: --era " + near
 		}
 		return err

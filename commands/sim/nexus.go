@@ -65,7 +65,7 @@ for a VM that it does not know.`,
 func runNexusInit(ctx context.Context, e *cli.Env, o sim.NexusOptions) error {
 	if !slices.Contains(sim.NexusEras(), o.Era) {
 		err := &cli.UsageError{Text: fmt.Sprintf("--era %q: want %s", o.Era, cli.OrWords(sim.NexusEras()))}
-		if near := terminal.Nearest(o.Era, sim.NexusEras()); near != "" {
+		if near := naming.Nearest(o.Era, sim.NexusEras()); near != "" {
 			err.Advice = "did you mean: --era " + near
 		}
 		return err

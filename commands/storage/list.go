@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -111,7 +112,7 @@ func newList(env *cli.Env) *cobra.Command {
 func runList(ctx context.Context, e *cli.Env, kind string) error {
 	if kind != "" && !slices.Contains(storage.Kinds(), kind) {
 		text := fmt.Sprintf("--kind %q: want %s", kind, strings.Join(storage.Kinds(), ", "))
-		if near := terminal.Nearest(kind, storage.Kinds()); near != "" {
+		if near := naming.Nearest(kind, storage.Kinds()); near != "" {
 			text = fmt.Sprintf("--kind %q: did you mean %s?", kind, near)
 		}
 		return &cli.UsageError{Text: text}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // Format is how objects are printed: the value of -o.
@@ -80,5 +81,5 @@ func (o Output) format(s *Stream) (Format, error) {
 	case slices.Contains(Formats(), string(o.Format)):
 		return o.Format, nil
 	}
-	return "", &FormatError{Format: string(o.Format), Nearest: Nearest(string(o.Format), Formats())}
+	return "", &FormatError{Format: string(o.Format), Nearest: naming.Nearest(string(o.Format), Formats())}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // APIVersion stands in every JSON document that is printed.
@@ -216,7 +218,7 @@ func (l List[T]) columns(asked []string) ([]Column[T], error) {
 	for _, name := range asked {
 		c, ok := byName[strings.ToLower(name)]
 		if !ok {
-			return nil, &ColumnError{Column: name, Nearest: Nearest(strings.ToLower(name), known), Known: known}
+			return nil, &ColumnError{Column: name, Nearest: naming.Nearest(strings.ToLower(name), known), Known: known}
 		}
 		columns = append(columns, c)
 	}

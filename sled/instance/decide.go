@@ -26,7 +26,7 @@ func decide(
 		return operation.Decision{}, record.Record{}, err
 	}
 	if c.Known && !known { // it was deleted meanwhile
-		return operation.Decision{}, record.Record{}, &record.NotFoundError{Name: c.Wanted.Ref}
+		return operation.Decision{}, record.Record{}, record.Missing(view, c.Wanted.Ref)
 	}
 	if err := checkMigration(old, known, seen, c); err != nil {
 		return operation.Decision{}, old, err

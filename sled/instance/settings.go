@@ -104,7 +104,7 @@ func (s Settings) Find(view ledger.View, ref string) (record.Record, error) {
 	}
 	r, ok, err := record.Load(view, id)
 	if err == nil && !ok {
-		err = &record.NotFoundError{Name: ref}
+		err = record.Missing(view, ref)
 	}
 	return r, err
 }

@@ -51,8 +51,8 @@ func layers() map[string]place {
 		"docs/generate":     {layer: 9, machine: []use{useFiles}},
 		"commands":          {layer: 7},
 		"commands/config":   {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
-		"commands/query":    {by: commandLine(), imports: []string{"commands/terminal", "host/fault"}},
-		"commands/terminal": {by: append(commandLine(), "commands/query"), imports: []string{"host", "host/fault"}, machine: []use{useFiles}},
+		"commands/query":    {by: commandLine(), imports: []string{"commands/terminal", "host/fault", "illumos/naming"}},
+		"commands/terminal": {by: append(commandLine(), "commands/query"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 
 		// A folder for each word that a command line begins with, and what they share.
 		"commands/agent":       {layer: 7, below: 1},

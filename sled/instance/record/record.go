@@ -143,7 +143,7 @@ func Load(view ledger.View, id string) (Record, bool, error) {
 func Existing(view ledger.View, id, ref string) (Record, error) {
 	r, known, err := Load(view, id)
 	if err == nil && !known {
-		err = &NotFoundError{Name: ref}
+		err = Missing(view, ref)
 	}
 	return r, err
 }
@@ -213,8 +213,22 @@ func Names(view ledger.View) []string {
 	return names
 }
 
-// NotFoundError is an instance that the ledger does not know.
-type NotFoundError struct{ Name string }
+// NotFoundError is an instance that the ledger does not know. Near is the name that was
+// probably meant; empty: none is near.
+type NotFoundError struct{ Name, Near string }
+
+// Missing is the error about an instance that a view does not have.
+func Missing(view ledger.View, name string) *NotFoundError {
+	return &NotFoundError{Name: name, Near: naming.Nearest(name, Names(view))}
+}
+
+// Hint names what was probably meant.
+func (e *NotFoundError) Hint() string {
+	if e.Near == "" {
+		return ""
+	}
+	return "did you mean " + e.Near + "? to list the instances, run: sledctl instance list"
+}
 
 // Error names it.
 func (e *NotFoundError) Error() string { return fmt.Sprintf("no instance %q", e.Name) }

@@ -1,4 +1,4 @@
-package terminal
+package naming
 
 // Nearest is the known word that was probably meant: the one with the fewest
 // letters to add, drop, replace or swap with their neighbour, the first of
