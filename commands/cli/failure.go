@@ -28,8 +28,9 @@ func (*UsageError) Kind() fault.Kind { return fault.Usage }
 func (e *UsageError) Hint() string { return e.Advice }
 
 // NotFoundError means that something does not exist that --must-exist, or the
-// command, needs. List is the command that shows what exists.
-type NotFoundError struct{ What, List string }
+// command, needs. List is the command that shows what exists, and Near what was
+// probably meant.
+type NotFoundError struct{ What, List, Near string }
 
 func (e *NotFoundError) Error() string { return e.What + " does not exist" }
 
@@ -37,8 +38,11 @@ func (*NotFoundError) Kind() fault.Kind { return fault.NotFound }
 
 // Hint names the command that shows what exists.
 func (e *NotFoundError) Hint() string {
-	if e.List == "" {
+	switch {
+	case e.List == "":
 		return ""
+	case e.Near != "":
+		return "did you mean " + e.Near + "? to see what exists, run: " + e.List
 	}
 	return "to see what exists, run: " + e.List
 }

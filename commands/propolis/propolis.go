@@ -32,9 +32,9 @@ func New(env *cli.Env) *cobra.Command {
 		stage(instance.StageStart, "Start Propolis in a zone, and wait until it answers", "sledctl propolis start --instance web1"),
 		stage(instance.StageEnsure, "Create the VM in Propolis without starting it", "sledctl propolis ensure --instance web1 --cpus 4 --memory 8G"),
 		stage(instance.StageRun, "Start the VM, and wait until it runs", "sledctl propolis run --instance web1"),
-		newVerb(env, instance.Settings.PowerOff, &cobra.Command{Use: "stop --instance NAME", Short: "Power the VM off, and keep its zone"}),
-		newVerb(env, instance.Settings.Reboot, &cobra.Command{Use: "reboot --instance NAME", Short: "Reset the VM, and wait until it runs again"}),
-		newVerb(env, instance.Settings.NMI, &cobra.Command{Use: "nmi --instance NAME", Short: "Send the guest a non-maskable interrupt", Long: `Send the guest a non-maskable interrupt, to its first CPU. A guest that hangs writes a dump then, if it was set up for that.
+		newVerb(env, instance.Settings.PowerOff, &cobra.Command{Use: "stop NAME|UUID", Short: "Power the VM off, and keep its zone"}),
+		newVerb(env, instance.Settings.Reboot, &cobra.Command{Use: "reboot NAME|UUID", Short: "Reset the VM, and wait until it runs again"}),
+		newVerb(env, instance.Settings.NMI, &cobra.Command{Use: "nmi NAME|UUID", Short: "Send the guest a non-maskable interrupt", Long: `Send the guest a non-maskable interrupt, to its first CPU. A guest that hangs writes a dump then, if it was set up for that.
 Propolis does not report the effect; the console may show it.`}),
 		newMonitor(env),
 		newSpec(env),
@@ -86,10 +86,9 @@ func printRunPropolis(ctx context.Context, e *cli.Env, r record.Record) error {
 func newGet(env *cli.Env) *cobra.Command {
 	var ref string
 	cmd := &cobra.Command{
-		Use:     "get --instance NAME",
+		Use:     "get NAME|UUID",
 		Short:   "Show the state that Propolis reports of its VM",
-		Example: `  sledctl propolis get --instance web1`,
-		Args:    cobra.NoArgs,
+		Example: `  sledctl propolis get web1`,
 		RunE: env.Run(func(ctx context.Context, _ []string) error {
 			if err := machineList().Check(env.Output); err != nil {
 				return err
@@ -110,7 +109,19 @@ func newGet(env *cli.Env) *cobra.Command {
 	return cmd
 }
 
+// addInstance lets a command be told the instance by an argument or a flag.
 func addInstance(env *cli.Env, cmd *cobra.Command, ref *string) {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		if *ref != "" || len(args) > 1 {
+			return &cli.UsageError{Text: cmd.CommandPath() + ": want one instance, by its NAME or with --instance"}
+		}
+		*ref = args[0]
+		return nil
+	}
+	cli.CompleteArgs(cmd, env.CompleteInstances)
 	cmd.Flags().StringVar(ref, "instance", "", "`NAME|UUID` of the instance")
 	env.CompleteFlag(cmd, "instance", env.CompleteInstances)
 }
@@ -165,13 +176,12 @@ func newVerb(env *cli.Env, verb power, cmd *cobra.Command) *cobra.Command {
 func newMonitor(env *cli.Env) *cobra.Command {
 	var ref string
 	cmd := &cobra.Command{
-		Use:   "monitor --instance NAME",
+		Use:   "monitor NAME|UUID",
 		Short: "Print each state of the VM until it ends",
 		Long: `Print each state of the VM until it ends: until it is destroyed or has failed. The command uses a long poll; a state that lasts
 only a moment may be missed. It connects again if the connection breaks; a Propolis server that restarted without its VM is an error
 (exit 1). With -o json each line is one object.`,
-		Example: `  sledctl propolis monitor --instance web1`,
-		Args:    cobra.NoArgs,
+		Example: `  sledctl propolis monitor web1`,
 		RunE:    env.Run(func(ctx context.Context, _ []string) error { return runMonitor(ctx, env, ref) }),
 	}
 	addInstance(env, cmd, &ref)

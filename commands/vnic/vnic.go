@@ -47,19 +47,23 @@ func vnicList() terminal.List[shownVNIC] {
 
 func newList(env *cli.Env) *cobra.Command {
 	var all bool
+	var of string
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List sledctl's VNICs",
 		Example: `  sledctl vnic list
+  sledctl vnic list --instance web1
   sledctl vnic list --all -o json`,
 		Args: cobra.NoArgs,
-		RunE: env.Run(func(ctx context.Context, _ []string) error { return runList(ctx, env, all) }),
+		RunE: env.Run(func(ctx context.Context, _ []string) error { return runList(ctx, env, all, of) }),
 	}
+	cmd.Flags().StringVar(&of, "instance", "", "list only the VNICs of the instance with this `NAME` or UUID")
+	env.CompleteFlag(cmd, "instance", env.CompleteInstances)
 	cmd.Flags().BoolVar(&all, "all", false, "list foreign ones too")
 	env.AddOutput(cmd)
 	return cmd
 }
 
-func runList(ctx context.Context, e *cli.Env, all bool) error {
+func runList(ctx context.Context, e *cli.Env, all bool, of string) error {
 	if err := vnicList().Check(e.Output); err != nil {
 		return err
 	}
@@ -67,10 +71,24 @@ func runList(ctx context.Context, e *cli.Env, all bool) error {
 	if err != nil {
 		return err
 	}
+	if of != "" {
+		r, err := e.OfInstance(ctx, of)
+		if err != nil {
+			return err
+		}
+		shown = slices.DeleteFunc(shown, func(v shownVNIC) bool { return !has(r, v.Name) })
+	}
 	if err := vnicList().Print(e.Streams.Out, e.Output, cli.ByName(shown, func(v shownVNIC) string { return v.Name })); err != nil {
 		return err
 	}
 	return e.StateFile(ctx)
+}
+
+// has reports whether a VNIC is one of an instance's.
+func has(r record.Record, name string) bool {
+	return slices.ContainsFunc(r.Incarnations(), func(i record.Incarnation) bool {
+		return slices.ContainsFunc(i.VNICs(), func(v record.VNIC) bool { return v.Name == name })
+	})
 }
 
 func vnicsShown(ctx context.Context, e *cli.Env, all bool) ([]shownVNIC, error) {
@@ -257,7 +275,15 @@ func runDelete(ctx context.Context, e *cli.Env, m cli.Mutation, name string, mus
 		return failure.WithReport(err, report)
 	case m.Dry():
 		return e.PrintPlan(m, report)
-	case !there && mustExist:
+	case there:
+		return nil
+	}
+	if r, err := e.OfInstance(ctx, name); err == nil { // an instance's VNICs go with it
+		return &failure.RefusedError{
+			Err: fmt.Errorf("%q is an instance, and no VNIC", r.Name), Advice: "to list its VNICs, run: sledctl vnic list --instance " + r.Name,
+		}
+	}
+	if mustExist {
 		return &cli.NotFoundError{What: "VNIC " + name, List: "sledctl vnic list"}
 	}
 	return nil

@@ -63,7 +63,7 @@ func bundleList(e *cli.Env) terminal.List[shownBundle] {
 
 func newBundleList(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list [ZONE]", Aliases: []string{"ls"}, Short: "List the bundles, the newest last",
+		Use: "list [ZONE|INSTANCE]", Aliases: []string{"ls"}, Short: "List the bundles, the newest last",
 		Example: `  sledctl zone bundle list
   sledctl zone bundle list -H --columns id,path`,
 		Args: cobra.MaximumNArgs(1),
@@ -75,9 +75,15 @@ func newBundleList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			of := ""
+			if len(args) > 0 {
+				if of, err = env.ZoneNamed(ctx, args[0]); err != nil {
+					return err
+				}
+			}
 			shown := []shownBundle{}
 			for _, b := range all {
-				if len(args) == 0 || b.Zone == args[0] {
+				if of == "" || b.Zone == of {
 					shown = append(shown, showBundle(b))
 				}
 			}
@@ -129,8 +135,8 @@ func noPlace(err error) error {
 func newBundleCreate(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	cmd := &cobra.Command{
-		Use: "create ZONE", Short: "Make a bundle of a sledctl zone",
-		Example: `  id=$(sledctl zone bundle create propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -o name)`,
+		Use: "create ZONE|INSTANCE", Short: "Make a bundle of a sledctl zone",
+		Example: `  id=$(sledctl zone bundle create web1 -o name)`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			return runBundleCreate(ctx, env, m, args[0])
@@ -146,6 +152,11 @@ func runBundleCreate(ctx context.Context, e *cli.Env, m cli.Mutation, name strin
 	if err := errors.Join(zone.ValidateName(name), bundleList(e).Check(e.Output)); err != nil {
 		return err
 	}
+	word := name
+	name, err := e.ZoneNamed(ctx, word)
+	if err != nil {
+		return err
+	}
 	c, env, err := e.Operation()
 	if err != nil {
 		return err
@@ -155,7 +166,7 @@ func runBundleCreate(ctx context.Context, e *cli.Env, m cli.Mutation, name strin
 	case err != nil:
 		return failure.WithReport(noPlace(err), report)
 	case id == "":
-		return &cli.NotFoundError{What: "zone " + name, List: "sledctl zone list"}
+		return e.NoZone(ctx, word, nil)
 	case m.Dry():
 		return e.PrintPlan(m, report)
 	}
@@ -174,6 +185,11 @@ func findBundle(ctx context.Context, e *cli.Env, ref string) (bundle.Bundle, err
 	}
 	b, found := bundle.Newest(all, ref)
 	if !found {
+		if name, err := e.ZoneNamed(ctx, ref); err == nil {
+			b, found = bundle.Newest(all, name)
+		}
+	}
+	if !found {
 		return bundle.Bundle{}, cmp.Or[error](e.StateFile(ctx), &cli.NotFoundError{What: "bundle " + ref, List: "sledctl zone bundle list"})
 	}
 	return b, nil
@@ -181,7 +197,7 @@ func findBundle(ctx context.Context, e *cli.Env, ref string) (bundle.Bundle, err
 
 func newBundleGet(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "get BUNDLE|ZONE [FILE]", Short: "Get a bundle, or the newest one of a zone",
+		Use: "get BUNDLE|ZONE|INSTANCE [FILE]", Short: "Get a bundle, or the newest one of a zone",
 		Long: `Get a bundle, or the newest one of a zone, as a file, or on standard output if that is no terminal.`,
 		Example: `  sledctl zone bundle get 20250301T120000.000Z-orphan-6f9619ff web1.tar.gz
   sledctl zone bundle get propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff | tar xzOf - metadata.json`,

@@ -4,7 +4,7 @@ package zone
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -72,15 +72,15 @@ func zoneList() terminal.List[shownZone] {
 func newList(env *cli.Env) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List sledctl's zones",
+		Use: "list [ZONE|INSTANCE ...]", Aliases: []string{"ls"}, Short: "List sledctl's zones",
 		Example: `  sledctl zone list
+  sledctl zone list web1
   sledctl zone list --all -H --columns name,state`,
-		Args: cobra.NoArgs,
-		RunE: env.Run(func(ctx context.Context, _ []string) error {
+		RunE: env.Run(func(ctx context.Context, words []string) error {
 			if err := zoneList().Check(env.Output); err != nil {
 				return err
 			}
-			shown, err := zonesShown(ctx, env, all)
+			shown, err := zonesNamed(ctx, env, all, words)
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,38 @@ func newList(env *cli.Env) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list foreign ones too")
 	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeZones(ctx, env) })
 	return cmd
+}
+
+// zonesNamed lists the zones that are named, by themselves or by their instances; without
+// a name, all.
+func zonesNamed(ctx context.Context, e *cli.Env, all bool, words []string) ([]shownZone, error) {
+	shown, err := zonesShown(ctx, e, all)
+	if err != nil || len(words) == 0 {
+		return shown, err
+	}
+	var named []shownZone
+	for _, word := range words {
+		name, err := e.ZoneNamed(ctx, word)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(shown, func(z shownZone) bool { return z.Name == name })
+		if at < 0 {
+			return nil, e.NoZone(ctx, word, namesOf(shown))
+		}
+		named = append(named, shown[at])
+	}
+	return named, nil
+}
+
+func namesOf(shown []shownZone) []string {
+	names := make([]string, len(shown))
+	for i, z := range shown {
+		names[i] = z.Name
+	}
+	return names
 }
 
 // zonesShown lists the zones with the instances that they are of, as their marks
@@ -134,11 +165,7 @@ func completeZones(ctx context.Context, e *cli.Env) []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
-	for _, z := range shown {
-		names = append(names, z.Name)
-	}
-	return names
+	return append(namesOf(shown), e.CompleteInstances(ctx)...)
 }
 
 // printRunZone prints the zone of an instance's run as it is.
@@ -184,12 +211,13 @@ func printRunAddress(_ context.Context, e *cli.Env, r record.Record) error {
 func newHalt(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	cmd := &cobra.Command{
-		Use:   "halt ZONE",
+		Use:   "halt ZONE|INSTANCE",
 		Short: "Halt a sledctl zone without shutting it down",
 		Long: `Halt a sledctl zone without shutting it down: its VM ends at once. The instance stays wanted; instance ensure rebuilds
 it. Halting a halted zone does nothing.`,
-		Example: `  sledctl zone halt propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff`,
-		Args:    cobra.ExactArgs(1),
+		Example: `  sledctl zone halt web1
+  sledctl zone halt propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff`,
+		Args: cobra.ExactArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			return runRemoval(ctx, env, m, args[0], false, true)
 		}),
@@ -204,7 +232,7 @@ func newDelete(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var mustExist bool
 	cmd := &cobra.Command{
-		Use: "delete ZONE", Aliases: []string{"rm"}, Short: "Delete a zone that no instance needs",
+		Use: "delete ZONE|INSTANCE", Aliases: []string{"rm"}, Short: "Delete a zone that no instance needs",
 		Long: `Delete a zone that no instance needs, with its datasets. sledctl deletes only its own zones. For a zone that an instance needs,
 use instance stop or instance delete.`,
 		Example: `  sledctl zone delete propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff`,
@@ -224,6 +252,11 @@ func runRemoval(ctx context.Context, e *cli.Env, m cli.Mutation, name string, wh
 	if err := zone.ValidateName(name); err != nil {
 		return err
 	}
+	word := name
+	name, err := e.ZoneNamed(ctx, word)
+	if err != nil {
+		return err
+	}
 	c, env, err := e.Operation()
 	if err != nil {
 		return err
@@ -233,7 +266,7 @@ func runRemoval(ctx context.Context, e *cli.Env, m cli.Mutation, name string, wh
 	case err != nil:
 		return failure.WithReport(err, report)
 	case !there && mustExist:
-		return &cli.NotFoundError{What: "zone " + name, List: "sledctl zone list"}
+		return e.NoZone(ctx, word, nil)
 	case m.Dry():
 		return e.PrintPlan(m, report)
 	}
@@ -242,11 +275,11 @@ func runRemoval(ctx context.Context, e *cli.Env, m cli.Mutation, name string, wh
 
 func newExec(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "exec ZONE -- COMMAND [ARG ...]",
+		Use:   "exec ZONE|INSTANCE -- COMMAND [ARG ...]",
 		Short: "Run a command in a sledctl zone",
 		Long: `Run a command in a sledctl zone that is running, without a terminal, and exit with the command's exit code. Each word
 reaches the command as it is: sledctl quotes it for the zone's shell.`,
-		Example: `  sledctl zone exec propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -- svcs -x`,
+		Example: `  sledctl zone exec web1 -- svcs -x`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE:    env.Run(func(ctx context.Context, args []string) error { return runExec(ctx, env, args[0], args[1:]) }),
 	}
@@ -263,12 +296,12 @@ func runExec(ctx context.Context, e *cli.Env, name string, argv []string) error 
 	if err != nil {
 		return err
 	}
-	known := false
-	for _, z := range shown {
-		known = known || z.Name == name
+	word := name
+	if name, err = e.ZoneNamed(ctx, word); err != nil {
+		return err
 	}
-	if !known || len(argv) == 0 {
-		return cmp.Or[error](e.StateFile(ctx), &cli.NotFoundError{What: fmt.Sprintf("zone %q (among sledctl's zones)", name), List: "sledctl zone list"})
+	if !slices.Contains(namesOf(shown), name) || len(argv) == 0 {
+		return cmp.Or(e.StateFile(ctx), e.NoZone(ctx, word, namesOf(shown)))
 	}
 	h, err := e.Host()
 	if err != nil {
