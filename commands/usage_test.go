@@ -20,7 +20,7 @@ func TestAWrongCommandLineIsNamed(t *testing.T) {
 		"instance get a b":                       `sledctl instance get: unexpected argument "b"`,
 		"instance delete":                        "instance delete: which instance?",
 		"base retire a b":                        `sledctl base retire: unexpected argument "b"`,
-		"zone exec":                              "sledctl zone exec: ZONE is missing",
+		"zone exec":                              "sledctl zone exec: ZONE|INSTANCE is missing",
 		"zone exec z1":                           "sledctl zone exec: COMMAND is missing",
 		"sim fault add":                          "sledctl sim fault add: NAME is missing",
 		"sim fault add a b":                      `sledctl sim fault add: unexpected argument "b"`,
