@@ -34,6 +34,7 @@ func look(ctx context.Context, e *cli.Env) (looked, error) {
 	if _, s.Places, err = e.Places(); err != nil {
 		return looked{}, err
 	}
+	s.Base, s.Nexus = cli.BaseSettings(c), c.Nexus.URL
 	s.DevelopmentKey = s.Storage.Keys != nil && s.Storage.Keys.Source().Warning() != ""
 	if s.Faults, s.Sled.Simulated, err = faults(ctx, e); err != nil {
 		return looked{}, err

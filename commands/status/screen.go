@@ -123,11 +123,15 @@ func summary(problems []status.Problem, room int) string {
 func phrase(code string, n int) string {
 	one := map[string][2]string{
 		"vm-failed": {"VM failed", "VMs failed"}, "vm-absent": {"VM absent", "VMs absent"}, "vm-unknown": {"VM unknown", "VMs unknown"},
-		"vm-changed": {"VM changed", "VMs changed"}, "fault-armed": {"fault armed", "faults armed"}, "disk-blank": {"disk blank", "disks blank"}, "disk-absent": {"disk absent", "disks absent"}, "pool-unavail": {"pool unavailable", "pools unavailable"},
+		"vm-changed": {"VM changed", "VMs changed"}, "fault-armed": {"fault armed", "faults armed"}, "disk-blank": {"disk blank", "disks blank"}, "base-invalid": {"base invalid", "bases invalid"}, "disk-absent": {"disk absent", "disks absent"}, "pool-unavail": {"pool unavailable", "pools unavailable"},
 		"pool-full": {"pool full", "pools full"}, "pool-locked": {"pool locked", "pools locked"}, "ledger-copy-missing": {"copy of the ledger missing", "copies of the ledger missing"},
-		"sled-rebooted": {"reboot", "reboots"}, "operation-died": {"operation killed", "operations killed"}, "migration-stuck": {"migration stuck", "migrations stuck"},
+		"operation-died": {"operation killed", "operations killed"}, "migration-stuck": {"migration stuck", "migrations stuck"},
 	}[code]
+	alone := map[string]string{"ledger-unsound": "ledger unsound", "ledger-unconfirmed": "ledger unconfirmed", "sled-rebooted": "sled rebooted",
+		"memory-full": "memory full", "key-development": "public key", "dataset-differs": "storage differs", "agent-down": "agent down"}[code]
 	switch {
+	case alone != "":
+		return alone
 	case one[0] == "":
 		return code
 	case n == 1:

@@ -22,6 +22,9 @@ func (s *screen) footer() {
 	if len(s.Problems) > 0 && s.Network.Link != "" {
 		s.part("NETWORK", fmt.Sprintf("%s; %d control and %d guest VNICs", s.Network.Link, s.Network.Control, s.Network.Guest))
 	}
+	if s.Agent.Running || s.Agent.Nexus != "" {
+		s.part("AGENT", s.agent())
+	}
 	s.part("WORK", s.work()...)
 	if len(s.Problems) > 0 && len(s.Last) > 0 {
 		s.part("LAST", s.oneLine(s.last())...)
@@ -98,6 +101,17 @@ func memory(m status.Memory) string {
 	full := int(share*width + 0.5)
 	return fmt.Sprintf("%s of %s for guests [%s%s] %.0f%%", terminal.FormatSize(m.Used), terminal.FormatSize(m.Limit),
 		strings.Repeat("#", full), strings.Repeat(".", width-full), share*100)
+}
+
+func (s *screen) agent() string {
+	text := "not running"
+	if s.Agent.Running {
+		text = fmt.Sprintf("running, started %s (pid %d)", terminal.Ago(s.Sled.Time, *s.Agent.Since), s.Agent.PID)
+	}
+	if s.Agent.Nexus != "" {
+		text += "; it notifies " + s.Agent.Nexus
+	}
+	return text
 }
 
 func (s *screen) work() []string {

@@ -12,7 +12,7 @@ import (
 
 // Narrow is what a caller needs of the datasets below the roots where it asks for few of
 // them: a sled has thousands. What carries a mark and is not accounted for is always
-// among them, wherever it lies.
+// among them, wherever it lies, unless Recorded is nil.
 type Narrow struct {
 	// Depth is how many names below a root everything is listed.
 	Depth int
@@ -20,7 +20,7 @@ type Narrow struct {
 	// exist is not listed.
 	Whole []string
 	// Recorded reports whether a record accounts for a dataset that has one of Want.User
-	// of its own. All the others that have are listed.
+	// of its own. All the others that have are listed. Nil: nothing is listed below Depth.
 	Recorded func(marked zfs.Dataset) bool
 }
 
@@ -29,14 +29,36 @@ const mostMarked = 200
 
 // datasets lists the datasets below the roots.
 func (w Want) datasets(ctx context.Context, h host.Host, roots []string) ([]zfs.Dataset, error) {
-	if w.Narrow == nil || len(roots) == 0 {
+	switch {
+	case w.Narrow == nil || len(roots) == 0:
 		return zfs.List(ctx, h, roots, w.User)
+	case w.Narrow.shallow():
+		return zfs.Tops(ctx, h, roots, w.Narrow.Depth, w.User)
 	}
 	found, err := w.few(ctx, h, roots)
 	if errors.Is(err, host.ErrNotFound) || errors.Is(err, errMany) { // one has gone meanwhile
 		return zfs.List(ctx, h, roots, w.User)
 	}
 	return found, err
+}
+
+// shallow says whether nothing below Depth is needed.
+func (n *Narrow) shallow() bool { return n != nil && n.Recorded == nil && len(n.Whole) == 0 }
+
+// covers says whether what n leaves is among what the other one leaves.
+func (n *Narrow) covers(other *Narrow) bool {
+	return other == nil || n.shallow() && other.shallow() && n.Depth <= other.Depth
+}
+
+// wider is what both leave, or nil, which is everything.
+func (n *Narrow) wider(other *Narrow) *Narrow {
+	switch {
+	case n.covers(other):
+		return other
+	case other.covers(n):
+		return n
+	}
+	return nil
 }
 
 var errMany = errors.New("many datasets are not accounted for")

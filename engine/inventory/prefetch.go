@@ -37,7 +37,13 @@ type prefetch struct {
 // union is all that the wants name.
 func union(wants []Want) Want {
 	var all Want
+	first := true
 	for _, w := range wants {
+		if w.any(Datasets) {
+			if all.Narrow = all.Narrow.wider(w.Narrow); first {
+				all.Narrow, first = w.Narrow, false
+			}
+		}
 		all.Parts = append(all.Parts, w.Parts...)
 		all.User = append(all.User, w.User...)
 		all.Directories = append(all.Directories, w.Directories...)
@@ -68,7 +74,7 @@ func (g prefetch) answer(want Want) (*Inventory, bool) {
 		roots = want.roots(answering(g.inv.pools))
 	}
 	if !within(want.Parts, g.want.Parts) || !within(want.User, g.want.User) || !within(want.Directories, g.want.Directories) ||
-		!within(roots, g.roots) {
+		!within(roots, g.roots) || want.any(Datasets) && !want.Narrow.covers(g.want.Narrow) {
 		return nil, false
 	}
 	inv := *g.inv

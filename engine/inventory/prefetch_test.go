@@ -101,3 +101,55 @@ func TestAPrefetchRefusesChangesAndKeepsWhatFailed(t *testing.T) {
 		t.Errorf("it changes things: %v", err)
 	}
 }
+
+// A prefetch as deep as one of its wants answers a less deep one, and asks again for what
+// lies deeper.
+func TestAPrefetchAnswersNoDeeperThanItLooked(t *testing.T) {
+	s := sim.New(sim.Options{M2: 1, U2: 1, Seed: 1}, hosttest.Files)
+	t.Cleanup(s.Close)
+	pools, err := zfs.Pools(t.Context(), s.Host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := below("oxp_")(pools)[0]
+	for _, name := range []string{"/a", "/a/b", "/a/b/c"} {
+		if r, err := s.Host().Run(t.Context(), host.Command{Program: "zfs", Args: []string{"create", pool + name}}); err != nil || r.Exit != 0 {
+			t.Fatal(string(r.Stderr), err)
+		}
+	}
+	deep := func(depth int) inventory.Want {
+		return inventory.Want{Parts: []inventory.Part{inventory.Datasets}, Roots: below("oxp_"), Narrow: &inventory.Narrow{Depth: depth}}
+	}
+	all := deep(0)
+	all.Narrow = nil
+	h := asked{s.Host(), new(atomic.Int32)}
+	prefetched := inventory.Prefetch(t.Context(), h, deep(1), deep(2), inventory.Want{Parts: []inventory.Part{inventory.Zones}})
+	before := h.n.Load()
+	for _, c := range []struct {
+		want  inventory.Want
+		asks  bool
+		there map[string]bool
+	}{
+		{deep(1), false, map[string]bool{"/a": true, "/a/b": true, "/a/b/c": false}}, // what is there besides does no harm
+		{deep(2), false, map[string]bool{"/a": true, "/a/b": true, "/a/b/c": false}},
+		{deep(3), true, map[string]bool{"/a": true, "/a/b": true, "/a/b/c": true}},
+		{all, true, map[string]bool{"/a/b/c": true}},
+	} {
+		inv := inventory.Look(t.Context(), prefetched, c.want)
+		for name, want := range c.there {
+			if _, there := inv.Dataset(pool + name); there != want || inv.Know(inventory.Datasets) != nil {
+				t.Errorf("%+v: %s is there: %v, want %v", c.want.Narrow, name, there, want)
+			}
+		}
+		if asks := h.n.Load() > before; asks != c.asks {
+			t.Errorf("%+v: asks the host: %v", c.want.Narrow, asks)
+		}
+		before = h.n.Load()
+	}
+	// With a want of everything, everything is prefetched.
+	wide := inventory.Prefetch(t.Context(), h, all, deep(1))
+	before = h.n.Load()
+	if _, there := inventory.Look(t.Context(), wide, all).Dataset(pool + "/a/b/c"); !there || h.n.Load() != before {
+		t.Errorf("there: %v, asked %d times", there, h.n.Load()-before)
+	}
+}

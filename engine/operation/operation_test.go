@@ -330,3 +330,61 @@ func TestWhatTheHostLacksIsFoundOutFirst(t *testing.T) {
 		})
 	}
 }
+
+// Who is at work is known for as long as that lasts, with what it works on; the file of a
+// lock that a killed run left is nobody's.
+func TestWhoIsAtWorkIsListed(t *testing.T) {
+	env := newEnv(t)
+	list := func() (all []string) {
+		holders, err := operation.AtWork(t.Context(), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range holders {
+			all = append(all, fmt.Sprint(h.Subject, " ", h.Verb, " ", h.PID))
+		}
+		return all
+	}
+	if got := list(); got != nil {
+		t.Errorf("on a fresh sled: %q", got)
+	}
+	for _, subject := range []string{"thing/2", "thing/1"} {
+		release, err := operation.Hold(t.Context(), env, "do", subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+	}
+	release, err := operation.Hold(t.Context(), env, "do", "over")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if err := host.WriteFile(env.Host.Files(), operation.LockName(env.RunDir, "killed"), []byte(`{"pid":9}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := list(), []string{"thing/1 do 7", "thing/2 do 7"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The last operations come the newest first.
+func TestTheLastOperations(t *testing.T) {
+	env := newEnv(t)
+	if heads, err := operation.LastTraces(env.Host.Files(), env.RunDir, 2); err != nil || heads != nil {
+		t.Errorf("on a fresh sled: %v, %v", heads, err)
+	}
+	var ids []string
+	for _, name := range []string{"a", "b", "c"} {
+		report, err := operation.Run(t.Context(), env, request([]plan.Action{action(fakeStep{name: name})}, plan.Undo))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, report.ID)
+		time.Sleep(2 * time.Millisecond) // the files are told apart by their times
+	}
+	heads, err := operation.LastTraces(env.Host.Files(), env.RunDir, 2)
+	if err != nil || len(heads) != 2 || heads[0].ID != ids[2] || heads[1].ID != ids[1] {
+		t.Errorf("%v, %v, want %q", heads, err, ids)
+	}
+}

@@ -78,6 +78,20 @@ func (b *bench) statuses() map[string]string {
 	return reasons
 }
 
+// invalid is what the zones alone tell, by base.
+func (b *bench) invalid() map[string]string {
+	b.Helper()
+	all, err := settings().Invalid(b.Context(), b.env.Host, operationtest.View(b, b.env))
+	if err != nil {
+		b.Fatal(err)
+	}
+	reasons := map[string]string{}
+	for _, st := range all {
+		reasons[st.Zone] = st.Reason
+	}
+	return reasons
+}
+
 func (b *bench) state() string {
 	b.Helper()
 	data, err := sim.Comparable(b.Context(), b.sled.World())
@@ -156,7 +170,13 @@ func TestABaseThatIsNotAsItWasMadeIsReplaced(t *testing.T) {
 			if reason := b.statuses()[first]; !strings.Contains(reason, c.reason) {
 				t.Errorf("reason: %q", reason)
 			}
+			if got := b.invalid(); !strings.Contains(name, "mark") && got[first] != b.statuses()[first] || strings.Contains(name, "mark") && len(got) > 0 {
+				t.Errorf("without a look at the datasets: %q", got)
+			}
 			r := b.ensure()
+			if left := b.invalid(); len(left) > 0 {
+				t.Errorf("invalid behind it: %q", left)
+			}
 			if r.Zone != second || r.Generation != 2 || r.UUID == old.UUID || b.statuses()[second] != "" {
 				t.Errorf("%+v, %q", r, b.statuses())
 			}

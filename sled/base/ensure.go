@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -134,9 +135,25 @@ func (s Settings) mark(ctx context.Context, h host.Host) (string, error) {
 // valid says whether a recorded base is what a clone may be made from, and if
 // not, why.
 func (r Record) valid(seen Look) (bool, string) {
-	z, there := seen.Inv.Zone(r.Zone)
 	d, exists := seen.Inv.Dataset(r.Dataset)
 	mark := d.User[naming.PropertyBase]
+	if ok, reason := r.installed(seen); !ok {
+		return false, reason
+	}
+	switch {
+	case !exists && seen.silent(r.Dataset) != "":
+		return false, seen.silent(r.Dataset)
+	case !exists || mark.Source != "local":
+		return false, "its dataset carries no mark"
+	case mark.Value != seen.Mark:
+		return false, ofAnotherRelease
+	}
+	return true, ""
+}
+
+// installed says whether the zone of a base is the one that was installed.
+func (r Record) installed(seen Look) (bool, string) {
+	z, there := seen.Inv.Zone(r.Zone)
 	switch {
 	case r.UUID == "":
 		return false, "was never finished"
@@ -146,15 +163,43 @@ func (r Record) valid(seen Look) (bool, string) {
 		return false, "its zone is " + string(z.State)
 	case z.UUID != r.UUID:
 		return false, "its zone was reinstalled"
-	case !exists && seen.silent(r.Dataset) != "":
-		return false, seen.silent(r.Dataset)
-	case !exists || mark.Source != "local":
-		return false, "its dataset carries no mark"
-	case mark.Value != seen.Mark:
-		return false, "it is of another system release"
 	}
 	return true, ""
 }
+
+// Invalid lists of each pool the newest base that was finished, if it is not valid, as far as a listing of the
+// zones shows it: datasets are not looked at.
+func (s Settings) Invalid(ctx context.Context, h host.Host, view ledger.View) ([]Status, error) {
+	records, err := All(view)
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	got := Look{Inv: inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones}})}
+	if err := got.Inv.Know(inventory.Zones); err != nil {
+		return nil, err
+	}
+	if got.Mark, err = s.mark(ctx, h); err != nil {
+		return nil, err
+	}
+	newest := map[string]Record{}
+	for _, r := range records {
+		if _, known := newest[r.Pool]; !known || r.UUID != "" { // they are in the order of their generations
+			newest[r.Pool] = r
+		}
+	}
+	var all []Status
+	for _, pool := range slices.Sorted(maps.Keys(newest)) {
+		r := newest[pool]
+		if ok, reason := r.installed(got); !ok {
+			all = append(all, Status{Record: r, Reason: reason})
+		} else if r.Mark != got.Mark {
+			all = append(all, Status{Record: r, Reason: ofAnotherRelease})
+		}
+	}
+	return all, nil
+}
+
+const ofAnotherRelease = "it is of another system release"
 
 // silent is why a dataset cannot be seen; empty: its pool answers.
 func (l Look) silent(dataset string) string {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
@@ -38,8 +40,12 @@ type Seen struct {
 	AtWork    []operation.Holder
 	Open      []operation.OpenIntent
 	Traces    []operation.TraceHead // newest first
+	// Nexus is the control plane that the agent is to notify; empty: none.
+	Nexus string
 	// Faults are those that are armed on a simulated sled.
 	Faults []string
+	// Bases are those that no VM can be cloned from.
+	Bases []base.Status
 	// DevelopmentKey says that disks are encrypted with the public key.
 	DevelopmentKey bool
 	// Unknown is what could not be looked at.
@@ -55,32 +61,43 @@ type judge struct {
 	killed  map[string]bool   // instances whose operation was killed
 	pools   []Pool
 	problem []Problem
+	agent   Agent
+	// coming says that a bootstrap comes first, and brings up what else is missing.
+	coming bool
 }
 
 // Judge says how a sled is. It is pure.
 func Judge(seen Seen) Status {
 	j := judge{Seen: seen, names: map[string]string{}, busy: map[string]bool{}, lost: map[string]bool{}, killed: map[string]bool{}}
+	j.coming = seen.Unprepared || errors.Is(seen.NoLedger, ledger.ErrAbsent)
 	for _, i := range seen.Instances {
 		j.names[i.ID] = i.Name
 	}
 	for _, h := range seen.AtWork {
 		j.busy[h.Subject] = true
+		if h.Subject == "agent" { // it holds its lock for as long as it runs
+			j.agent = Agent{Running: true, PID: h.PID, Since: &h.Since}
+		}
 	}
+	j.agent.Nexus = seen.Nexus
+	j.AtWork = slices.DeleteFunc(slices.Clone(seen.AtWork), func(h operation.Holder) bool { return h.Subject == "agent" })
 	j.pools = j.poolList()
 	for _, look := range []func(){
 		j.ledgerProblems, j.diskProblems, j.rebooted, j.poolProblems, j.deadOperations, j.vmProblems, j.migrationProblems,
-		j.longOperations, j.fullPools, j.fullMemory, j.changedVMs, j.datasetProblems, j.otherProblems,
+		j.longOperations, j.fullPools, j.fullMemory, j.changedVMs, j.basesProblems, j.agentProblem, j.datasetProblems, j.otherProblems,
 	} {
 		look()
 	}
 	slices.SortStableFunc(j.problem, func(a, b Problem) int { return rank(a) - rank(b) })
 	s := Status{
 		Sled: seen.Sled, Problems: append([]Problem{}, j.problem...), Instances: j.counts(), Disks: j.diskList(), Pools: j.pools,
-		Ledger: j.ledger(), Network: seen.Network, Work: j.work(), Last: j.last(), Unknown: []string{},
+		Ledger: j.ledger(), Network: seen.Network, Agent: j.agent, Work: j.work(), Last: j.last(), Unknown: []string{},
 	}
 	s.Memory, s.CPUs = j.memory(), j.cpus()
 	for _, err := range seen.Unknown {
-		s.Unknown = append(s.Unknown, err.Error())
+		if text := err.Error(); !slices.Contains(s.Unknown, text) {
+			s.Unknown = append(s.Unknown, text)
+		}
 	}
 	s.Verdict = j.verdict()
 	return s

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -146,4 +147,31 @@ func (j *judge) otherProblems() {
 		j.add(Problem{Code: "fault-armed", Severity: Attention, Subject: Subject{Kind: "fault"}, Count: n,
 			Text: "simulated sled: " + counted(n, "fault is armed", "faults are armed") + " (" + strings.Join(j.Faults, ", ") + ")", Next: []string{"sledctl sim fault list"}})
 	}
+}
+
+// basesProblems tells the bases that no VM can be cloned from, but for those on a pool
+// that is a problem itself.
+func (j *judge) basesProblems() {
+	if j.coming {
+		return
+	}
+	for _, b := range j.Bases {
+		if !j.lost[b.Pool] && !j.busy[base.Subject(b.Pool)] {
+			j.add(Problem{Code: "base-invalid", Severity: Attention, Subject: Subject{Kind: "base", Name: b.Zone},
+				Text: "base " + b.Zone + ": " + b.Reason, Next: []string{"sledctl bootstrap"}})
+		}
+	}
+}
+
+// agentProblem tells that the agent does not run where something needs it.
+func (j *judge) agentProblem() {
+	if j.agent.Running || j.Nexus == "" {
+		return
+	}
+	p := Problem{Code: "agent-down", Severity: Trouble, Subject: Subject{Kind: "agent"}, Text: "the agent does not run: the control plane is not notified",
+		Next: []string{"svcadm enable svc:/site/sledctl/agent:default"}}
+	if j.Sled.Simulated {
+		p.Next = []string{"sledctl agent"}
+	}
+	j.add(p)
 }

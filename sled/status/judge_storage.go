@@ -175,7 +175,7 @@ func (j *judge) poolProblems() {
 				Text: "pool " + p.Name + " is " + strings.ToUpper(p.State) + j.without(p.Name, "it"), Next: []string{"zpool clear " + p.Name}})
 		}
 	}
-	if j.Unprepared {
+	if j.coming {
 		return // bootstrap imports and unlocks them
 	}
 	for _, d := range j.Drifts {
@@ -241,7 +241,7 @@ func (j *judge) datasetProblems() {
 // explained says whether another problem covers a difference.
 func (j *judge) explained(d storage.Drift) bool {
 	pool, _, _ := strings.Cut(d.Name, "/")
-	if j.Unprepared && d.RepairedBy == "bootstrap" {
+	if j.coming && d.RepairedBy == "bootstrap" {
 		return true
 	}
 	switch d.Property {

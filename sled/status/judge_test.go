@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
@@ -102,7 +103,10 @@ func TestEachProblem(t *testing.T) {
 			[]string{"! ledger-unsound: copies of the ledger disagree > sledctl ledger check"}},
 		"the ledger is unconfirmed": {func(s *Seen) { s.Ledger.Warnings = []string{ledger.Unconfirmed + "a seq is not on a copy", "other"} },
 			[]string{"! ledger-unconfirmed: the end of the ledger is not confirmed: a seq is not on a copy > sledctl bootstrap"}},
-		"there is no ledger": {func(s *Seen) { s.NoLedger = &ledger.AbsentError{} },
+		"there is no ledger": {func(s *Seen) {
+			s.NoLedger = &ledger.AbsentError{}
+			s.Drifts = []storage.Drift{{Kind: "pool", Name: pool2, Property: "imported", RepairedBy: "bootstrap"}}
+		},
 			[]string{"! ledger-unsound: no copy of the ledger: no place to look for one > sledctl bootstrap"}},
 		"a disk with a VM is absent": {func(s *Seen) {
 			setState(s, "disk", "c1", "absent")
@@ -196,6 +200,18 @@ func TestEachProblem(t *testing.T) {
 		"two things differ that only an operator can repair": {func(s *Seen) {
 			s.Drifts = []storage.Drift{{Kind: "disk", Name: "c1", Property: "pool", RepairedBy: "operator"}, {Kind: "disk", Name: "c2", Property: "pool", RepairedBy: "operator"}}
 		}, []string{"~ dataset-differs: 2 disks, pools or datasets are not as they must be > sledctl storage check"}},
+		"a base is invalid": {func(s *Seen) {
+			s.Bases = []base.Status{{Record: base.Record{Zone: "base1", Pool: pool1}, Reason: "its zone is gone"}, {Record: base.Record{Zone: "base2", Pool: pool2}}}
+			s.Items = append(s.Items, storage.Item{Kind: "disk", Name: "c3", State: "absent"})
+			s.Disks = append(s.Disks, storage.Record{Name: "c3", Kind: disk.U2, Slot: 1, Serial: "S3", Pool: pool2})
+		}, []string{"~ disk-absent: disk c3 (u2:1, S3) is absent > put it back, then: sledctl bootstrap", "~ base-invalid: base base1: its zone is gone > sledctl bootstrap"}},
+		"the agent does not run, and the control plane needs it": {func(s *Seen) { s.Nexus = "http://nexus" },
+			[]string{"! agent-down: the agent does not run: the control plane is not notified > svcadm enable svc:/site/sledctl/agent:default"}},
+		"the agent does not run on a simulated sled": {func(s *Seen) { s.Nexus, s.Sled.Simulated = "http://nexus", true },
+			[]string{"! agent-down: the agent does not run: the control plane is not notified > sledctl agent"}},
+		"the agent has run for long": {func(s *Seen) {
+			s.Nexus, s.AtWork = "http://nexus", []operation.Holder{{Subject: "agent", Verb: "agent", PID: 9, Since: now.Add(-time.Hour)}}
+		}, nil},
 		"the key is public": {func(s *Seen) { s.DevelopmentKey = true },
 			[]string{"~ key-development: disks are encrypted with the public development key > set storage.key, then: sledctl storage rekey"}},
 		"the key is public, on a simulated sled": {func(s *Seen) { s.DevelopmentKey, s.Sled.Simulated = true, true }, nil},

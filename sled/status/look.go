@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/storage"
@@ -26,6 +27,8 @@ type Settings struct {
 	View     ledger.View
 	// NoLedger is why there is no View.
 	NoLedger       error
+	Base           base.Settings
+	Nexus          string
 	Faults         []string
 	DevelopmentKey bool
 }
@@ -40,7 +43,7 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 	files := env.Host.Files()
 	patient := bounded{env.Host}
 	seen := Seen{
-		Sled: s.Sled, NoLedger: s.NoLedger, Head: s.View.Head(), Epoch: s.View.Epoch().N, Faults: s.Faults, DevelopmentKey: s.DevelopmentKey,
+		Sled: s.Sled, NoLedger: s.NoLedger, Head: s.View.Head(), Epoch: s.View.Epoch().N, Nexus: s.Nexus, Faults: s.Faults, DevelopmentKey: s.DevelopmentKey,
 		Changed: map[string][]string{}, Open: operation.Open(s.View),
 	}
 	var wg sync.WaitGroup
@@ -73,15 +76,16 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 func (s Settings) lookAtHost(ctx context.Context, env operation.Env, h host.Host, seen *Seen) (unknown []error) {
 	env.Host = inventory.Prefetch(ctx, h, s.Storage.Observes(), instance.Observes())
 	var wg sync.WaitGroup
-	var disks, vms error
+	var disks, vms, bases error
 	wg.Go(func() { seen.Items, seen.Drifts, disks = s.Storage.Survey(ctx, env.Host, s.View) })
 	wg.Go(func() { vms = s.lookAtInstances(ctx, env, seen) })
+	wg.Go(func() { seen.Bases, bases = s.Base.Invalid(ctx, env.Host, s.View) })
 	records, err := storage.Records(s.View)
 	for _, r := range records {
 		seen.Disks = append(seen.Disks, r)
 	}
 	wg.Wait()
-	return []error{disks, vms, err}
+	return []error{disks, vms, bases, err}
 }
 
 func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *Seen) (err error) {
@@ -113,7 +117,7 @@ func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *
 	boot, unread := operation.Boot(env)
 	_, linked := inv.Link(record.ControlLink)
 	seen.Unprepared = prepared && unread == nil && (boot == "" || inv.Know(inventory.Links) == nil && !linked)
-	return errors.Join(err, unread)
+	return errors.Join(err, unread, inv.Know(inventory.Zones, inventory.Links))
 }
 
 // bounded is a host whose commands have a time that they may take.

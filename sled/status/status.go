@@ -50,6 +50,7 @@ type Status struct {
 	Memory    *Memory   `json:"memory"` // null: the host did not tell
 	CPUs      CPUs      `json:"cpus"`
 	Network   Network   `json:"network"`
+	Agent     Agent     `json:"agent"`
 	Work      []Work    `json:"work"`
 	Last      []Last    `json:"last"`
 	Unknown   []string  `json:"unknown"` // what could not be looked at, and why
@@ -166,6 +167,14 @@ type Network struct {
 	Link    string `json:"link"` // that control VNICs lie over
 	Control int    `json:"control_vnics"`
 	Guest   int    `json:"guest_vnics"`
+}
+
+// Agent is sledctl agent on this sled.
+type Agent struct {
+	Running bool       `json:"running"`
+	PID     int        `json:"pid,omitempty"`
+	Since   *time.Time `json:"since"` // null: it does not run
+	Nexus   string     `json:"nexus"` // the control plane that it is to notify; empty: none
 }
 
 // Work is an operation that is at work.

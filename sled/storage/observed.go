@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sledctl/sledctl/engine/inventory"
@@ -65,8 +66,20 @@ type Found struct {
 // something.
 func (s Settings) Wants() inventory.Want { return wants(inventory.Rival) }
 
-// Observes is what storage looks at to say how it is.
-func (s Settings) Observes() inventory.Want { return wants() }
+// Observes is what storage looks at to say how it is: datasets as far down as the ones
+// lie that must exist, for below them are those of all the zones.
+func (s Settings) Observes() inventory.Want {
+	want := wants()
+	want.Narrow = &inventory.Narrow{Depth: strings.Count(Fallback().Dataset, "/")}
+	deepest := func(name string) { want.Narrow.Depth = max(want.Narrow.Depth, strings.Count(name, "/")+1) }
+	for _, k := range append(internal(), external()...) {
+		deepest(k.name)
+	}
+	for _, c := range s.Custom {
+		deepest(c.Name)
+	}
+	return want
+}
 
 func wants(also ...inventory.Part) inventory.Want {
 	return inventory.Want{
@@ -79,7 +92,7 @@ func wants(also ...inventory.Part) inventory.Want {
 // imported pool is on. What is on a disk that cannot be read is unknown; that
 // does not keep the rest from being seen. It does not ask whose sled this is.
 func (s Settings) Look(ctx context.Context, h host.Host) (Seen, error) {
-	return s.look(ctx, h, wants())
+	return s.look(ctx, h, s.Observes())
 }
 
 // lookAlone is Look for a change: it refuses next to another owner.

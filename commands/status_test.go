@@ -8,8 +8,10 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
@@ -59,6 +61,43 @@ func TestAWatchIsLeftByAKey(t *testing.T) {
 		}
 		if a := s.Try("status --watch=-1s"); a.Exit != 2 {
 			t.Errorf("exit %d: %s", a.Exit, a.Errs)
+		}
+	})
+}
+
+// A host command that does not answer makes a part of the sled unknown, after 5 s; the
+// rest is shown. Who is at work is shown, and not waited for.
+func TestAStatusDoesNotWaitForWhatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sledtest.New(t, sledtest.Small(), "")
+		s.Run("bootstrap")
+		s.Run("instance ensure web1")
+		release, err := operation.Hold(t.Context(), operation.Env{Host: s.Host(), RunDir: "/var/run/sledctl", PID: 4711}, "instance stop", record.Subject(strings.TrimSpace(s.Run("instance get web1 -H --columns id"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		for command, shown := range map[string][]string{
+			"zpool list":      {"UNKNOWN  look at pools: list pools: zpool did not answer within 5 s", "1 of 1 wanted are up", "1 of 1 copies", "instance stop web1, 0s (pid 4711)"},
+			"zoneadm list":    {"UNKNOWN  look at zones: list zones: zoneadm did not answer within 5 s", "0 of 1 wanted are up: 1 unknown", "u2 1 of 1", "POOLS  3 of 3 online"},
+			"dladm show-link": {"UNKNOWN  look at links: ", "1 of 1 wanted are up", "POOLS  3 of 3 online"},
+			"rsrvrctl":        {"1 of 1 wanted are up", "POOLS  3 of 3 online"},
+		} {
+			f := world.Fault{Name: world.FaultHang, Match: command}
+			s.Arm(f)
+			start := time.Now()
+			a := s.Try("status -o table")
+			for _, want := range shown {
+				if !strings.Contains(a.Out, want) {
+					t.Errorf("%s hangs: %q is not shown:\n%s", command, want, a.Out)
+				}
+			}
+			if took := time.Since(start); took > 11*time.Second || a.Exit != 0 {
+				t.Errorf("%s hangs: exit %d after %v: %s", command, a.Exit, took, a.Errs)
+			}
+			if err := s.World().Update(t.Context(), func(tx *world.Tx) error { tx.Disarm(f.Name, f.Match); return nil }); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }
