@@ -332,7 +332,7 @@ func TestWhatTheHostLacksIsFoundOutFirst(t *testing.T) {
 }
 
 // Who is at work is known for as long as that lasts, with what it works on; the file of a
-// lock that a killed run left is nobody's.
+// lock that a killed run left counts for nothing.
 func TestWhoIsAtWorkIsListed(t *testing.T) {
 	env := newEnv(t)
 	list := func() (all []string) {
