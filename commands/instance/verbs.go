@@ -17,33 +17,6 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-func newGet(env *cli.Env) *cobra.Command {
-	var far remote
-	cmd := &cobra.Command{
-		Use:     "get NAME|UUID",
-		Short:   "Show one instance",
-		Example: `  sledctl instance get web1 -o json`,
-		Args:    cobra.ExactArgs(1),
-		RunE: env.Run(func(ctx context.Context, args []string) error {
-			if far.is() {
-				return changeRemotely(ctx, env, far, cli.Mutation{}, manyFlags{parallel: 1}, args, "")
-			}
-			if err := cli.InstanceList(env).Check(env.Output); err != nil {
-				return err
-			}
-			s, op, err := env.Instances(ctx)
-			if err != nil {
-				return err
-			}
-			return env.PrintInstance(ctx, s, op, args[0], instance.Settings.Get)
-		}),
-	}
-	far.add(cmd)
-	env.AddOutput(cmd)
-	cli.CompleteArgs(cmd, env.CompleteInstances)
-	return cmd
-}
-
 func newStart(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var far remote

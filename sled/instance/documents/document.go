@@ -42,14 +42,19 @@ type Machine struct {
 	Text string `json:"text"` // a spec of Propolis in JSON, or a config in TOML
 }
 
-// machine is the whole machine: in a file, or, where the document is JSON, itself.
+// machine is the whole machine: in a file, or itself. In TOML it is a text then, which
+// begins as no name of a file does.
 type machine struct {
 	file string
 	text []byte
 }
 
-// UnmarshalText reads the name of a file.
+// UnmarshalText reads either from a text.
 func (m *machine) UnmarshalText(text []byte) error {
+	if bytes.HasPrefix(text, []byte("{")) {
+		m.text = bytes.Clone(text)
+		return nil
+	}
 	m.file = string(text)
 	return nil
 }

@@ -1,0 +1,111 @@
+package documents
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// SecretError is an instance whose spec has secrets: a document with their digests in
+// their places would not describe it.
+type SecretError struct{ Name string }
+
+// Error names it.
+func (e *SecretError) Error() string {
+	return fmt.Sprintf("the spec of instance %q has secrets, which a document would show", e.Name)
+}
+
+func (*SecretError) Kind() fault.Kind { return fault.Refused }
+
+// Hint says where the rest is.
+func (e *SecretError) Hint() string {
+	return "to see the spec with digests in their places, run: sledctl propolis spec show " + e.Name
+}
+
+// Text is the document, in TOML, by which instance ensure makes an instance as its record
+// has it, with nothing left open. Own says that its id is the one that its name stands for. What is nothing to
+// describe is in comments. The error is a *SecretError.
+func Text(r record.Record, own bool) (string, error) {
+	if len(r.Digests()) > 0 {
+		return "", &SecretError{Name: r.Name}
+	}
+	var b strings.Builder
+	line := func(key, value string) { fmt.Fprintf(&b, "%s = %s\n", key, value) }
+	if r.Protected {
+		b.WriteString("# protected: instance ensure --protect\n")
+	}
+	if r.Wanted == record.WantedStopped {
+		b.WriteString("# stopped: instance ensure starts it\n")
+	}
+	if !own {
+		line("id", quoted(r.ID))
+	}
+	line("name", quoted(r.Name))
+	line("cpus", fmt.Sprint(r.Spec.CPUs))
+	line("memory", quoted(sizeText(r.Spec.Memory)))
+	line("address", quoted(r.Spec.Address.String()))
+	line("pool", quoted(r.Spec.Pool))
+	if r.Spec.Machine != nil {
+		text, err := json.Marshal(r.Spec.Machine)
+		if err != nil {
+			return "", err
+		}
+		line("spec", quoted(string(text)))
+	} else if len(r.Spec.Disks) == 0 {
+		line("disks", "[]")
+	}
+	if len(r.Spec.NICs) == 0 {
+		line("nics", "[]")
+	}
+	if r.Spec.Machine == nil { // else its disks are the spec's
+		writeDisks(&b, r.Spec.Disks)
+	}
+	for _, n := range r.Spec.NICs {
+		b.WriteString("\n[[nics]]\n")
+		line("over", quoted(n.Over))
+		line("mac", quoted(n.MAC))
+		if n.VLAN != 0 {
+			line("vlan", fmt.Sprint(n.VLAN))
+		}
+	}
+	return b.String(), nil
+}
+
+func writeDisks(b *strings.Builder, disks []record.Disk) {
+	for _, d := range disks {
+		path := d.Path
+		if volume, is := d.Volume(); is {
+			path = volume
+		}
+		fmt.Fprintf(b, "\n[[disks]]\npath = %s\n", quoted(path))
+		if d.ReadOnly {
+			b.WriteString("readonly = true\n")
+		}
+	}
+}
+
+// sizeText is a number of bytes with the largest unit that divides it.
+func sizeText(n uint64) string {
+	units := "KMGT"
+	at := -1
+	for n != 0 && n%1024 == 0 && at < len(units)-1 {
+		n, at = n/1024, at+1
+	}
+	if at < 0 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d%c", n, units[at])
+}
+
+// quoted is a basic string of TOML: those of JSON are, but for what JSON does not have to
+// escape.
+func quoted(s string) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(s) // a string can always be encoded
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
+}
