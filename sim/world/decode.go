@@ -27,8 +27,8 @@ type input struct {
 }
 
 // read decodes a whole text into what a pointer leads to, which must be zero.
-func (all shapes) read(data []byte, into any) bool {
-	in := &input{text: string(data)}
+func (all shapes) read(text string, into any) bool {
+	in := &input{text: text}
 	v := reflect.ValueOf(into).Elem()
 	return all.of(v.Type())(v, in) && in.at == len(in.text)
 }

@@ -29,8 +29,8 @@ type group interface {
 	// everything if touched is nil.
 	note(s *State, touched *Touched, out *writer) error
 	// take brings a state up to date with what was read, by what follows the kind in
-	// the key; without data the entry is gone.
-	take(s *State, read map[string][]byte, all shapes) error
+	// the key.
+	take(s *State, read []entry, all shapes) error
 }
 
 func newEntries() *entries {
@@ -65,24 +65,22 @@ func (e *entries) note(s *State, touched *Touched, out *writer) error {
 	return nil
 }
 
-// take brings a state up to date with entries that were read, by their keys.
-func (e *entries) take(s *State, read map[string][]byte) error {
-	by := map[string]map[string][]byte{}
-	for key, data := range read {
-		kind, name, _ := strings.Cut(key, "/")
+// take brings a state up to date with entries that were read.
+func (e *entries) take(s *State, read []entry) error {
+	by := map[string][]entry{}
+	for _, one := range read {
+		kind, name, _ := strings.Cut(one.key, "/")
 		if kind == "head" {
-			if err := e.takeHead(s, data); err != nil {
+			if err := e.takeHead(s, one.text); err != nil {
 				return err
 			}
 			continue
 		}
 		if e.groups[kind] == nil {
-			return fmt.Errorf("it has %q, which this program does not know", key)
+			return fmt.Errorf("it has %q, which this program does not know", one.key)
 		}
-		if by[kind] == nil {
-			by[kind] = map[string][]byte{}
-		}
-		by[kind][name] = data
+		one.key = name
+		by[kind] = append(by[kind], one)
 	}
 	return e.takeGroups(s, by, len(read))
 }
@@ -92,7 +90,7 @@ const few = 500
 
 // takeGroups reads the kinds side by side if there is much to read: each has a part of
 // the state of its own.
-func (e *entries) takeGroups(s *State, by map[string]map[string][]byte, count int) error {
+func (e *entries) takeGroups(s *State, by map[string][]entry, count int) error {
 	var errs []error
 	if count < few {
 		for kind, read := range by {
@@ -109,9 +107,9 @@ func (e *entries) takeGroups(s *State, by map[string]map[string][]byte, count in
 	return errors.Join(errs...)
 }
 
-func (e *entries) takeHead(s *State, data []byte) error {
+func (e *entries) takeHead(s *State, text string) error {
 	h := &State{}
-	if err := e.shapes.decode(data, h); err != nil {
+	if err := e.shapes.decode(text, h); err != nil {
 		return err
 	}
 	if h.Counters == nil {

@@ -131,17 +131,17 @@ func (l *list[T]) leave(one *T) {
 	delete(l.copies, one)
 }
 
-func (l *list[T]) take(s *State, read map[string][]byte, shapes shapes) error {
+func (l *list[T]) take(s *State, read []entry, shapes shapes) error {
 	all := l.of(s)
 	gone := map[*T]bool{}
 	before := l.last
-	for name, data := range read {
-		n, err := strconv.ParseUint(name, 10, 64)
+	for _, e := range read {
+		n, err := strconv.ParseUint(e.key, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%s/%s: %w", l.kind, name, err)
+			return fmt.Errorf("%s/%s: %w", l.kind, e.key, err)
 		}
 		one := l.by[n]
-		if data == nil {
+		if e.gone {
 			if one != nil {
 				gone[one] = true
 				l.leave(one)
@@ -154,8 +154,8 @@ func (l *list[T]) take(s *State, read map[string][]byte, shapes shapes) error {
 		} else {
 			*one = *new(T)
 		}
-		if err := shapes.decode(data, one); err != nil {
-			return fmt.Errorf("%s/%s: %w", l.kind, name, err)
+		if err := shapes.decode(e.text, one); err != nil {
+			return fmt.Errorf("%s/%s: %w", l.kind, e.key, err)
 		}
 		if l.unpack != nil {
 			l.unpack(one)
@@ -181,7 +181,7 @@ func (a *agenda) note(s *State, touched *Touched, out *writer) error {
 	return a.list.note(s, touched, out)
 }
 
-func (a *agenda) take(s *State, read map[string][]byte, shapes shapes) error {
+func (a *agenda) take(s *State, read []entry, shapes shapes) error {
 	if err := a.list.take(s, read, shapes); err != nil {
 		return err
 	}
@@ -217,25 +217,25 @@ func (t *table[T]) note(s *State, touched *Touched, out *writer) error {
 	return out.err
 }
 
-func (t *table[T]) take(s *State, read map[string][]byte, shapes shapes) error {
+func (t *table[T]) take(s *State, read []entry, shapes shapes) error {
 	all := t.of(s)
-	for name, data := range read {
+	for _, e := range read {
 		if t.kind == "dataset" {
-			s.datasets.touch(name)
+			s.datasets.touch(e.key)
 		}
-		if data == nil {
-			delete(all, name)
+		if e.gone {
+			delete(all, e.key)
 			continue
 		}
-		one := all[name]
+		one := all[e.key]
 		if one == nil {
 			one = new(T)
-			all[name] = one
+			all[e.key] = one
 		} else {
 			*one = *new(T)
 		}
-		if err := shapes.decode(data, one); err != nil {
-			return fmt.Errorf("%s/%s: %w", t.kind, name, err)
+		if err := shapes.decode(e.text, one); err != nil {
+			return fmt.Errorf("%s/%s: %w", t.kind, e.key, err)
 		}
 	}
 	return nil
@@ -258,14 +258,14 @@ func (e *single[T]) note(s *State, touched *Touched, out *writer) error {
 	return out.err
 }
 
-func (e *single[T]) take(s *State, read map[string][]byte, shapes shapes) error {
+func (e *single[T]) take(s *State, read []entry, shapes shapes) error {
 	at := e.of(s)
-	for _, data := range read {
-		if *at = nil; data == nil {
+	for _, one := range read {
+		if *at = nil; one.gone {
 			continue
 		}
 		*at = new(T)
-		if err := shapes.decode(data, *at); err != nil {
+		if err := shapes.decode(one.text, *at); err != nil {
 			return fmt.Errorf("%s: %w", e.kind, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package world
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // A state in a file is a log. Its first line is {"format":2}. Each other line is a
@@ -72,56 +73,72 @@ func (l *logFile) torn() bool { return l.seen != l.end }
 // wasteful says whether a third of the file does not count.
 func (l *logFile) wasteful() bool { return l.end > l.live+l.live/2+slack }
 
-// read reads on to the last commit: the entries by their keys, nil for one that is gone,
-// and the version. No entries: nothing was committed meanwhile.
-func (l *logFile) read() (read map[string][]byte, version uint64, err error) {
-	now, err := l.file.Stat()
+// entry is what a file has last of a key.
+type entry struct {
+	key, text string
+	gone      bool
+}
+
+// read reads on to the last commit: the entries that were written, and the version. No
+// entries: nothing was committed meanwhile. All of them share one text.
+func (l *logFile) read() (read []entry, version uint64, err error) {
+	text, err := l.rest()
 	if err != nil {
 		return nil, 0, err
 	}
-	data := make([]byte, max(0, now.Size()-l.end))
-	n, err := l.file.ReadAt(data, l.end)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, 0, err
-	}
-	data = data[:n]
-	l.seen = l.end + int64(n)
+	l.seen = l.end + int64(len(text))
 	from := l.end
 	if from == 0 {
-		skip, err := checkFormat(data)
+		skip, err := checkFormat(text)
 		if err != nil || skip == 0 {
 			l.old, l.end = map[string][]byte{}, l.seen
-			return map[string][]byte{"": data}, 0, err
+			return []entry{{text: text}}, 0, err
 		}
-		data, from = data[skip:], int64(skip)
+		text, from = text[skip:], int64(skip)
 	}
-	tail := bytes.LastIndex(data, []byte("\n"+commitKey+"\t"))
-	if bytes.IndexByte(data[tail+1:], '\n') < 0 && tail >= 0 { // the commit itself is torn
-		tail = bytes.LastIndex(data[:tail], []byte("\n"+commitKey+"\t"))
+	tail := strings.LastIndex(text, "\n"+commitKey+"\t")
+	if tail >= 0 && strings.IndexByte(text[tail+1:], '\n') < 0 { // the commit itself is torn
+		tail = strings.LastIndex(text[:tail], "\n"+commitKey+"\t")
 	}
 	if tail < 0 {
 		return nil, 0, nil
 	}
-	data = data[:tail+1+bytes.IndexByte(data[tail+1:], '\n')+1]
-	read = map[string][]byte{}
-	at := from
-	for line := range bytes.Lines(data) {
-		key, value, has := bytes.Cut(line[:len(line)-1], []byte("\t"))
-		switch {
-		case string(key) != commitKey:
-			l.enter(string(key), span{at + int64(len(key)) + 1, len(value)}, has)
-			if read[string(key)] = nil; has {
-				read[string(key)] = value
-			}
-		default:
-			if err := json.Unmarshal(value, &version); err != nil {
+	text = text[:tail+1+strings.IndexByte(text[tail+1:], '\n')+1]
+	at := make([]int64, 0, len(text)/1024)
+	for line := range strings.Lines(text) {
+		key, value, has := strings.Cut(line[:len(line)-1], "\t")
+		if key == commitKey {
+			if version, err = strconv.ParseUint(value, 10, 64); err != nil {
 				return nil, 0, fmt.Errorf("commit: %w", err)
 			}
+		} else {
+			l.enter(key, span{from + int64(len(key)) + 1, len(value)}, has)
+			read, at = append(read, entry{key, value, !has}), append(at, from+int64(len(key))+1)
 		}
-		at += int64(len(line))
+		from += int64(len(line))
 	}
-	l.end = at
-	return read, version, nil
+	l.end = from
+	kept := 0
+	for i, e := range read {
+		if now, there := l.spans[e.key]; there != e.gone && (e.gone || now.at == at[i]) { // the last of its key
+			read[kept] = e
+			kept++
+		}
+	}
+	return read[:kept], version, nil
+}
+
+// rest is what stands behind the last commit.
+func (l *logFile) rest() (string, error) {
+	now, err := l.file.Stat()
+	if err != nil {
+		return "", err
+	}
+	size := max(0, now.Size()-l.end)
+	var text strings.Builder
+	text.Grow(int(size))
+	_, err = io.Copy(&text, io.NewSectionReader(l.file, l.end, size))
+	return text.String(), err
 }
 
 // enter notes where an entry lies now, or that it is gone.
@@ -137,14 +154,14 @@ func (l *logFile) enter(key string, s span, has bool) {
 }
 
 // checkFormat is the length of the first line, or 0 for a file of format 1.
-func checkFormat(data []byte) (int, error) {
-	line, _, ended := bytes.Cut(data, []byte("\n"))
+func checkFormat(text string) (int, error) {
+	line, _, ended := strings.Cut(text, "\n")
 	var head struct{ Format int }
-	in := json.NewDecoder(bytes.NewReader(data))
+	in := json.NewDecoder(strings.NewReader(text))
 	if err := in.Decode(&head); err == nil && head.Format > Format {
 		return 0, fmt.Errorf("%w: its format is %d, this one knows up to %d", ErrNewer, head.Format, Format)
 	}
-	if !ended || json.Unmarshal(line, &head) != nil || head.Format < Format {
+	if !ended || json.Unmarshal([]byte(line), &head) != nil || head.Format < Format {
 		return 0, nil
 	}
 	return len(line) + 1, nil

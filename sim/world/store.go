@@ -159,7 +159,7 @@ func (d *directory) follow() error {
 		return nil
 	}
 	if d.log.old != nil {
-		if d.state, err = decodeOld(read[""]); err != nil {
+		if d.state, err = decodeOld([]byte(read[0].text)); err != nil {
 			return err
 		}
 		all := &writer{}
@@ -190,7 +190,7 @@ func Stands(f *os.File) (bool, error) {
 
 func emptyState() *State {
 	return &State{
-		undecoded: &undecoded{text: map[*Repository][]byte{}, shapes: shapes{}},
+		undecoded: &undecoded{text: map[*Repository]string{}, shapes: shapes{}},
 		datasets:  &datasetIndex{},
 		Counters:  map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
 	}
@@ -204,12 +204,12 @@ func encode(s *State) ([]byte, error) {
 }
 
 // decode reads an entry into what a pointer leads to, which must be zero.
-func (all shapes) decode(data []byte, into any) error {
-	if all.read(data, into) {
+func (all shapes) decode(text string, into any) error {
+	if all.read(text, into) {
 		return nil
 	}
 	reflect.ValueOf(into).Elem().SetZero()
-	return decodeInto(data, into)
+	return decodeInto([]byte(text), into)
 }
 
 // decodeInto reads JSON, and refuses it if this program would lose something of it.

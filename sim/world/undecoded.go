@@ -7,7 +7,7 @@ import "sync"
 // State.Services has an empty Repository for each of them until then.
 type undecoded struct {
 	mu     sync.Mutex
-	text   map[*Repository][]byte
+	text   map[*Repository]string
 	shapes shapes
 }
 
@@ -42,7 +42,7 @@ func (u *undecoded) decode(r *Repository) {
 }
 
 // keep has the text of an SMF for later.
-func (u *undecoded) keep(r *Repository, text []byte) {
+func (u *undecoded) keep(r *Repository, text string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.text[r] = text
@@ -55,7 +55,8 @@ func (u *undecoded) has(r *Repository) bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.text[r] != nil
+	_, left := u.text[r]
+	return left
 }
 
 // smfTable leaves what it reads undecoded.
@@ -74,15 +75,15 @@ func (t *smfTable) note(s *State, touched *Touched, out *writer) error {
 	return t.table.note(s, touched, out)
 }
 
-func (t *smfTable) take(s *State, read map[string][]byte, _ shapes) error {
-	for zone, text := range read {
-		if text == nil {
-			delete(s.Services, zone)
+func (t *smfTable) take(s *State, read []entry, _ shapes) error {
+	for _, e := range read {
+		if e.gone {
+			delete(s.Services, e.key)
 			continue
 		}
 		r := &Repository{}
-		s.Services[zone] = r
-		s.undecoded.keep(r, text)
+		s.Services[e.key] = r
+		s.undecoded.keep(r, e.text)
 	}
 	return nil
 }
