@@ -25,7 +25,7 @@ func TestABootstrapReadsReservationsOfDisksAsTheyWere(t *testing.T) {
 	for _, pool := range pools(s, "oxi_") {
 		places.Locations = append(places.Locations, ledger.OnPool(strings.TrimPrefix(pool, "oxi_")))
 	}
-	book, err := ledger.Open(t.Context(), s.Host().Files(), places)
+	book, _, err := ledger.Open(t.Context(), s.Host().Files(), places)
 	if err != nil {
 		t.Fatal(err)
 	}

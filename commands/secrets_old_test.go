@@ -86,7 +86,7 @@ func writeAsOld(s *sledtest.Operator, name string) {
 	for _, pool := range pools(s, "oxi_") {
 		places.Locations = append(places.Locations, ledger.OnPool(strings.TrimPrefix(pool, "oxi_")))
 	}
-	book, err := ledger.Open(s.T.Context(), s.Host().Files(), places)
+	book, _, err := ledger.Open(s.T.Context(), s.Host().Files(), places)
 	if err != nil {
 		s.T.Fatal(err)
 	}

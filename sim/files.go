@@ -2,12 +2,12 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -34,56 +34,35 @@ func (f *mountedFiles) full(name string) string {
 	return path.Join("/", f.dir, name)
 }
 
-// located is where a name lies.
-type located struct {
-	mount
-	full string // the name from the top, clean
+// check says where a name lies, unless it cannot be got at.
+func (f *mountedFiles) check(op, name string) (at located, err error) {
+	at = located{mount: mount{dir: "/", device: 1}, full: f.full(name)}
+	err = f.mounts.judge(func(m moment) (err error) { at, err = m.check(op, at.full); return err })
+	return at, named(err, name)
 }
 
-// check refuses what is not part of the sled's file system, and what lies on a
-// pool that has lost its disk. With failmode=wait it waits for zpool clear
-// instead (zpoolprops(7)), or for the sled's end.
-func (f *mountedFiles) check(op, name string) (located, error) {
-	at := located{full: f.full(name)}
-	if rest, below := strings.CutPrefix(at.full, hidden); below && (rest == "" || rest[0] == '/') {
-		return at, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
-	}
-	at.mount = f.mounts.at(at.full)
-	if at.lost && at.waits {
-		at.mount = f.mounts.wait(at.full)
-	}
-	if at.lost {
-		return at, &fs.PathError{Op: op, Path: name, Err: syscall.EIO}
-	}
-	return at, nil
-}
-
-// change is check for what writes, and the work if nothing is in its way: the
-// file system is read-only (readonly in zfsprops(7) and zpoolprops(7)), or has no
-// room for so much more.
+// change is the work of what writes, if nothing is in its way.
 func (f *mountedFiles) change(op, name string, more int, do func() error) error {
-	at, err := f.check(op, name)
-	if err != nil {
-		return err
-	}
-	if err := f.mounts.writable(at, more); err != nil {
-		return &fs.PathError{Op: op, Path: name, Err: err}
+	if err := f.mounts.judge(func(m moment) error { return m.change(op, f.full(name), more) }); err != nil {
+		return named(err, name)
 	}
 	return do()
 }
 
-// entry is change for what makes or removes an entry of a directory. A
-// directory that is immutable loses and gets none (zfs_zaccess in
-// usr/src/uts/common/fs/zfs/zfs_acl.c).
+// entry is change for what makes or removes an entry of a directory.
 func (f *mountedFiles) entry(op, name string, more int, do func() error) error {
-	dir, err := f.check(op, path.Dir(name))
-	if err != nil {
-		return err
+	if err := f.mounts.judge(func(m moment) error { return m.entry(op, f.full(name), more) }); err != nil {
+		return named(err, name)
 	}
-	if f.mounts.immutable(dir.full) || more == 0 && f.mounts.immutable(f.full(name)) {
-		return &fs.PathError{Op: op, Path: name, Err: syscall.EPERM}
+	return do()
+}
+
+// named is the error with the name as the caller has it.
+func named(err error, name string) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		e.Path = name
 	}
-	return f.change(op, name, more, do)
+	return err
 }
 
 // emptyFile is what an entry of a directory takes.
@@ -148,9 +127,12 @@ func (f *mountedFiles) ReadDir(name string) ([]host.Info, error) {
 	}
 	infos, err := f.Files.ReadDir(name)
 	infos = slices.DeleteFunc(infos, func(i host.Info) bool { return path.Join(at.full, i.Name) == hidden })
-	for i := range infos {
-		infos[i].Device = f.mounts.at(path.Join(at.full, infos[i].Name)).device
-	}
+	_ = f.mounts.judged(true, func(m moment) error {
+		for i := range infos {
+			infos[i].Device = m.at(path.Join(at.full, infos[i].Name)).device
+		}
+		return nil
+	})
 	return infos, err
 }
 
@@ -192,26 +174,18 @@ func (f *mountedFiles) Lock(ctx context.Context, name string, mode host.LockMode
 }
 
 func (f *mountedFiles) Rename(from, to string) error {
-	if _, err := f.check("rename", from); err != nil {
-		return err
+	if err := f.mounts.judge(func(m moment) error { return m.rename(f.full(from), f.full(to)) }); err != nil {
+		return named(err, from)
 	}
-	source, target := f.mounts.at(f.full(from)), f.mounts.at(path.Dir(f.full(to)))
-	switch {
-	case source.dir == f.full(from) || f.mounts.at(f.full(to)).dir == f.full(to):
-		return &fs.PathError{Op: "rename", Path: from, Err: syscall.EBUSY}
-	case source.device != target.device:
-		return &fs.PathError{Op: "rename", Path: from, Err: syscall.EXDEV}
-	}
-	return f.entry("rename", from, 0, func() error {
-		return f.entry("rename", to, 0, func() error { return f.Files.Rename(from, to) })
-	})
+	return f.Files.Rename(from, to)
 }
 
 func (f *mountedFiles) Remove(name string) error {
-	if f.mounts.at(f.full(name)).dir == f.full(name) {
-		return &fs.PathError{Op: "remove", Path: name, Err: syscall.EBUSY}
+	err := f.mounts.judge(func(m moment) error { return m.remove(f.full(name)) })
+	if err != nil {
+		return named(err, name)
 	}
-	return f.entry("remove", name, 0, func() error { return f.Files.Remove(name) })
+	return f.Files.Remove(name)
 }
 
 func (f *mountedFiles) In(dir string) (host.Files, error) {
@@ -235,7 +209,10 @@ type mountedFile struct {
 
 func (f *mountedFile) Stat() (host.Info, error) {
 	info, err := f.File.Stat()
-	info.Device = f.files.mounts.at(f.files.full(f.name)).device
+	_ = f.files.mounts.judged(true, func(m moment) error {
+		info.Device = m.at(f.files.full(f.name)).device
+		return nil
+	})
 	return info, err
 }
 

@@ -2,6 +2,10 @@ package sim
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -32,72 +36,157 @@ type limits struct {
 	scarce   bool // it may not fit
 }
 
+// moment is the mount table at one version of the sled: whatever a call asks of it, the
+// sled is looked at once.
+type moment struct {
+	*mountTable
+	tx     *world.Tx
+	waited bool // until a lost disk came back, or the sled ended
+}
+
+// waitingError is a file system that has lost its disk, and whose callers wait for it.
+type waitingError struct{ name string }
+
+func (e *waitingError) Error() string { return e.name + ": its pool has lost its disk" }
+
+// judge has fn decide at a moment. With failmode=wait a call waits for zpool clear
+// (zpoolprops(7)), or for the sled's end.
+func (t *mountTable) judge(fn func(moment) error) error {
+	err := t.judged(false, fn)
+	if waiting, ok := errors.AsType[*waitingError](err); ok {
+		_ = t.world.Wait(t.ctx, func(tx *world.Tx) bool {
+			p := zfs.PoolAt(tx, waiting.name)
+			return p == nil || !zfs.Lost(p) || !zfs.Waits(p)
+		})
+		err = t.judged(true, fn)
+	}
+	return err
+}
+
+// judged ignores a sled that is gone: its files say so themselves.
+func (t *mountTable) judged(waited bool, fn func(moment) error) (err error) {
+	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
+		err = fn(moment{mountTable: t, tx: tx, waited: waited})
+		return nil
+	})
+	return err
+}
+
 // at is the file system that a name lies on. Names are absolute, and clean.
-func (t *mountTable) at(name string) mount {
-	m := mount{dir: "/", device: 1}
-	// An error is a sled that is gone: its files say so themselves.
-	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
-		d := zfs.DatasetOf(tx, name)
-		if d == nil {
-			return nil
-		}
-		m.dir = d.Mounted
-		m.device = d.GUID | 1<<63 // the kernel makes device numbers from the file system's id, too
-		if p := zfs.FindPool(tx, zfs.PoolName(d.Name)); p != nil {
-			m.lost, m.waits = zfs.Lost(p), zfs.Waits(p)
-		}
-		return nil
-	})
-	return m
+func (m moment) at(name string) mount {
+	found := mount{dir: "/", device: 1}
+	d := zfs.DatasetOf(m.tx, name)
+	if d == nil {
+		return found
+	}
+	found.dir = d.Mounted
+	found.device = d.GUID | 1<<63 // the kernel makes device numbers from the file system's id, too
+	if p := zfs.FindPool(m.tx, zfs.PoolName(d.Name)); p != nil {
+		found.lost, found.waits = zfs.Lost(p), zfs.Waits(p)
+	}
+	return found
 }
 
-// immutable says whether nothing can be made in a directory.
-func (t *mountTable) immutable(dir string) (is bool) {
-	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
-		is, _ = zfs.Immutable(tx, dir)
-		return nil
-	})
-	return is
+// located is where a name lies.
+type located struct {
+	mount
+	full string // the name from the top, clean
 }
 
-// wait waits until the file system that a name lies on is no longer lost.
-func (t *mountTable) wait(name string) mount {
-	_ = t.world.Wait(t.ctx, func(tx *world.Tx) bool {
-		p := zfs.PoolAt(tx, name)
-		return p == nil || !zfs.Lost(p) || !zfs.Waits(p)
-	})
-	return t.at(name)
+// check refuses what is not part of the sled's file system, and what lies on a
+// pool that has lost its disk.
+func (m moment) check(op, full string) (located, error) {
+	at := located{full: full}
+	if rest, below := strings.CutPrefix(full, hidden); below && (rest == "" || rest[0] == '/') {
+		return at, &fs.PathError{Op: op, Path: full, Err: fs.ErrNotExist}
+	}
+	at.mount = m.at(full)
+	switch {
+	case at.lost && at.waits && !m.waited:
+		return at, &waitingError{full}
+	case at.lost:
+		return at, &fs.PathError{Op: op, Path: full, Err: syscall.EIO}
+	}
+	return at, nil
 }
 
-// writable asks whether so many more bytes can be written into a file system.
-func (t *mountTable) writable(at located, more int) error {
-	var l limits
-	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
-		l = t.limitsOf(tx, at.dir)
-		return nil
-	})
+// change is check for what writes: the file system is read-only (readonly in
+// zfsprops(7) and zpoolprops(7)), or has no room for so much more.
+func (m moment) change(op, full string, more int) error {
+	at, err := m.check(op, full)
+	if err != nil {
+		return err
+	}
+	l := m.limitsOf(at.dir)
 	switch {
 	case l.readOnly:
-		return syscall.EROFS
+		err = syscall.EROFS
 	case l.scarce && more > 0:
-		return t.world.View(context.Background(), func(tx *world.Tx) error { return zfs.Room(tx, at.full, uint64(more)) })
+		err = zfs.Room(m.tx, full, uint64(more))
+	}
+	if err != nil {
+		return &fs.PathError{Op: op, Path: full, Err: err}
 	}
 	return nil
 }
 
-func (t *mountTable) limitsOf(tx *world.Tx, dir string) limits {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.limits == nil || t.version != tx.State.Version {
-		t.limits, t.version = map[string]limits{}, tx.State.Version
+// entry is change for what makes or removes an entry of a directory. A
+// directory that is immutable loses and gets none (zfs_zaccess in
+// usr/src/uts/common/fs/zfs/zfs_acl.c).
+func (m moment) entry(op, full string, more int) error {
+	dir, err := m.check(op, path.Dir(full))
+	if err != nil {
+		return err
 	}
-	l, known := t.limits[dir]
+	fixed, _ := zfs.Immutable(m.tx, dir.full)
+	if !fixed && more == 0 {
+		fixed, _ = zfs.Immutable(m.tx, full)
+	}
+	if fixed {
+		return &fs.PathError{Op: op, Path: full, Err: syscall.EPERM}
+	}
+	return m.change(op, full, more)
+}
+
+// rename is entry for both names: a mountpoint is busy, and nothing leaves its file
+// system.
+func (m moment) rename(from, to string) error {
+	source, err := m.check("rename", from)
+	switch {
+	case err != nil:
+		return err
+	case source.dir == from || m.at(to).dir == to:
+		return &fs.PathError{Op: "rename", Path: from, Err: syscall.EBUSY}
+	case source.device != m.at(path.Dir(to)).device:
+		return &fs.PathError{Op: "rename", Path: from, Err: syscall.EXDEV}
+	}
+	if err := m.entry("rename", from, 0); err != nil {
+		return err
+	}
+	return m.entry("rename", to, 0)
+}
+
+// remove is entry for a name that goes: no mountpoint does.
+func (m moment) remove(full string) error {
+	if m.at(full).dir == full {
+		return &fs.PathError{Op: "remove", Path: full, Err: syscall.EBUSY}
+	}
+	return m.entry("remove", full, 0)
+}
+
+func (m moment) limitsOf(dir string) limits {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.limits == nil || m.version != m.tx.State.Version {
+		m.limits, m.version = map[string]limits{}, m.tx.State.Version
+	}
+	l, known := m.limits[dir]
 	if known {
 		return l
 	}
-	if d := zfs.MountedAt(tx, dir); d != nil {
-		l = limits{readOnly: zfs.MountedReadOnly(tx, d), scarce: zfs.Scarce(tx, dir)}
+	if d := zfs.MountedAt(m.tx, dir); d != nil {
+		l = limits{readOnly: zfs.MountedReadOnly(m.tx, d), scarce: zfs.Scarce(m.tx, dir)}
 	}
-	t.limits[dir] = l
+	m.limits[dir] = l
 	return l
 }

@@ -203,17 +203,6 @@ func Who(environ []string) string {
 	return "sledctl"
 }
 
-// View reads the ledger and warns of what is wrong with it.
-func (e *Env) View(ctx context.Context) (ledger.View, error) {
-	book, err := e.Ledger(ctx)
-	if err != nil {
-		return ledger.View{}, err
-	}
-	view, err := book.Read(ctx)
-	e.WarnOf(view)
-	return view, err
-}
-
 // Reach is the sled, and what it is configured to be.
 func (e *Env) Reach() (config.Config, host.Host, error) {
 	c, err := e.Config()

@@ -24,7 +24,7 @@ import (
 
 // book is the ledger, opened by the first caller that needs it.
 type book struct {
-	open func(context.Context) (*ledger.Ledger, error)
+	open func(context.Context) (*ledger.Ledger, ledger.View, error)
 	tell func(error)
 
 	mu   sync.Mutex
@@ -79,13 +79,6 @@ func (b *book) changed(ctx context.Context) bool {
 	return err == nil && view.Seq() != read
 }
 
-// reads remembers what was read first.
-func (b *book) reads(view ledger.View) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.read = cmp.Or(b.read, view.Seq())
-}
-
 // warn tells something that is wrong with the ledger, once.
 func (b *book) warn(text string) {
 	b.mu.Lock()
@@ -104,18 +97,19 @@ func (b *book) warn(text string) {
 	b.tell(errors.New(text))
 }
 
-// get also says whether nobody had opened it before.
-func (b *book) get(ctx context.Context) (opened *ledger.Ledger, fresh bool, err error) {
+// get also gives what was read where nobody had opened it before.
+func (b *book) get(ctx context.Context) (*ledger.Ledger, *ledger.View, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.here != nil {
-		return b.here, false, nil
+		return b.here, nil, nil
 	}
-	opened, err = b.open(ctx)
-	if err == nil {
-		b.here = opened
+	opened, view, err := b.open(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	return opened, true, err
+	b.here, b.read = opened, cmp.Or(b.read, view.Seq())
+	return opened, &view, nil
 }
 
 // forget has the next caller look for its places again: pools may have
@@ -128,15 +122,27 @@ func (b *book) forget() {
 
 // openedLedger is the ledger; its opener is warned of what is wrong with it.
 func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
-	opened, fresh, err := e.book.get(ctx)
-	if err != nil || !fresh {
-		return opened, err
+	opened, view, err := e.book.get(ctx)
+	if view != nil {
+		e.WarnOf(*view)
 	}
-	if view, err := opened.Read(ctx); err == nil {
-		e.book.reads(view)
-		e.WarnOf(view)
+	return opened, err
+}
+
+// View reads the ledger and warns of what is wrong with it.
+func (e *Env) View(ctx context.Context) (ledger.View, error) {
+	book, opened, err := e.book.get(ctx)
+	if err != nil {
+		return ledger.View{}, err
 	}
-	return opened, nil
+	var view ledger.View
+	if opened != nil {
+		view = *opened
+	} else {
+		view, err = book.Read(ctx)
+	}
+	e.WarnOf(view)
+	return view, err
 }
 
 // unconfirmed is the end of a command: what was not found in a ledger that may
@@ -187,25 +193,25 @@ func (e *Env) Places() (host.Host, ledger.Places, error) {
 	}, nil
 }
 
-func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+func (e *Env) openLedger(ctx context.Context) (opened *ledger.Ledger, view ledger.View, err error) {
 	h, places, err := e.Places()
 	if err != nil {
-		return nil, err
+		return nil, view, err
 	}
 	c, err := e.Config()
 	if err != nil {
-		return nil, err
+		return nil, view, err
 	}
 	if _, err := h.Files().Stat(c.Paths.Run); err != nil { // most often it is there: then nothing is written
 		if err := host.MkdirAll(h.Files(), c.Paths.Run, 0o755); err != nil {
-			return nil, fmt.Errorf("make %s: %w", c.Paths.Run, err)
+			return nil, view, fmt.Errorf("make %s: %w", c.Paths.Run, err)
 		}
 	}
-	opened, err := ledger.Open(ctx, h.Files(), places)
+	opened, view, err = ledger.Open(ctx, h.Files(), places)
 	if err == nil && e.Flags.degraded {
 		opened.Degrade(Who(e.Environ), "--degraded")
 	}
-	return opened, err
+	return opened, view, err
 }
 
 // createLedger makes the ledger where there is none.

@@ -197,7 +197,7 @@ func TestAnAppendCostsTwoFlushesSideBySide(t *testing.T) {
 	s := created(t, 2, false)
 	m := &meeting{Files: s, met: make(chan struct{}), flushes: 2} // nobody waits yet
 	close(m.met)
-	l, err := Open(t.Context(), m, s.places())
+	l, _, err := Open(t.Context(), m, s.places())
 	try(t, err)
 	set(t, l, fact("a", "1"))
 	m.flushes, m.met = 0, make(chan struct{})

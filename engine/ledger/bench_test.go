@@ -19,7 +19,7 @@ func onDisk(b *testing.B, facts int) (host.Files, Places) {
 	files := host.Dir(b.TempDir())
 	p := Places{Lock: "/run/ledger.lock", Locations: []Location{{Directory: "/a"}, {Directory: "/b"}}}
 	try(b, Create(context.Background(), files, p, Creation{Who: "bench"}))
-	l, err := Open(context.Background(), files, p)
+	l, _, err := Open(context.Background(), files, p)
 	try(b, err)
 	var lines [][]byte
 	first := l.seen["/a"].text
@@ -54,7 +54,7 @@ func BenchmarkOpen(b *testing.B) {
 			info, err := files.Stat(p.Locations[0].File())
 			try(b, err)
 			for b.Loop() {
-				l, err := Open(b.Context(), files, p)
+				l, _, err := Open(b.Context(), files, p)
 				try(b, err)
 				if v, err := l.Read(b.Context()); err != nil || v.Seq() != uint64(facts/2+1) {
 					b.Fatal(v.Seq(), err)
@@ -87,7 +87,7 @@ func BenchmarkDecode(b *testing.B) {
 // BenchmarkUpdate is one append to two copies that hold 10,000 facts, flushed.
 func BenchmarkUpdate(b *testing.B) {
 	files, p := onDisk(b, 10000)
-	l, err := Open(b.Context(), files, p)
+	l, _, err := Open(b.Context(), files, p)
 	try(b, err)
 	n := 0
 	for b.Loop() {
@@ -99,7 +99,7 @@ func BenchmarkUpdate(b *testing.B) {
 // BenchmarkReadUnchanged is what it costs to find nothing new.
 func BenchmarkReadUnchanged(b *testing.B) {
 	files, p := onDisk(b, 10000)
-	l, err := Open(b.Context(), files, p)
+	l, _, err := Open(b.Context(), files, p)
 	try(b, err)
 	for b.Loop() {
 		must(b)(l.Read(b.Context()))

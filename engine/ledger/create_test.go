@@ -90,7 +90,7 @@ func TestAKilledCreationIsFinished(t *testing.T) {
 					if power {
 						s.powerCut(func(n int) int { return cut * (n - 1) / 2 })
 					}
-					_, openErr := Open(t.Context(), s, s.places())
+					_, _, openErr := Open(t.Context(), s, s.places())
 					if err != nil && openErr == nil {
 						if _, uerr := s.open(t).Update(t.Context(), always(fact("a", "1"))); errors.Is(uerr, ErrMissing) {
 							unfinished++

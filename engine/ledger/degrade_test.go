@@ -88,7 +88,7 @@ func TestACopyThatSleptCannotGoOnAlone(t *testing.T) {
 		l.Degrade("test", "test")
 		_, err := l.Update(t.Context(), always(fact("a", "3")))
 		explains(t, err, ErrSuperseded, second.at.File(), "epoch 2")
-		_, err = Open(t.Context(), s, s.places())
+		_, _, err = Open(t.Context(), s, s.places())
 		explains(t, err, ErrSuperseded, second.at.File(), "epoch 2")
 		s.forgotten()
 	}
@@ -101,7 +101,7 @@ func TestAMemberThatIsNoneByItsOwnWordCannotGoOn(t *testing.T) {
 	for _, d := range s.disks[1:] {
 		d.mounted = false
 	}
-	_, err := Open(t.Context(), s, s.places())
+	_, _, err := Open(t.Context(), s, s.places())
 	explains(t, err, ErrMissing, "pool0", "pool1", "present: none")
 }
 
@@ -111,7 +111,7 @@ func TestWithoutAWitnessGoingOnAloneSaysSo(t *testing.T) {
 	p := s.places()
 	p.Witness = nil
 	s.disks[1].mounted = false
-	l, err := Open(t.Context(), s, p)
+	l, _, err := Open(t.Context(), s, p)
 	try(t, err)
 	l.Degrade("test", "test")
 	if v := set(t, l, fact("a", "2")); !warned(v, "no witness could rule out") {
@@ -124,7 +124,7 @@ func TestWithoutAWitnessGoingOnAloneSaysSo(t *testing.T) {
 		t.Errorf("warned %v", v.Warnings())
 	}
 	s.disks[0].mounted = true
-	_, err = Open(t.Context(), s.forgotten(), s.places())
+	_, _, err = Open(t.Context(), s.forgotten(), s.places())
 	explains(t, err, ErrForked, s.disks[0].at.File(), s.disks[1].at.File())
 }
 

@@ -82,7 +82,7 @@ func TestTheLedgerMovesFromADirectoryToDisks(t *testing.T) {
 	p := s.places()
 	p.Locations = p.Locations[:1]
 	try(t, Create(t.Context(), s, p, Creation{Who: "test"}))
-	l, err := Open(t.Context(), s, p)
+	l, _, err := Open(t.Context(), s, p)
 	try(t, err)
 	set(t, l, fact("a", "1"))
 	try(t, l.Join(t.Context(), []Location{s.disks[1].at, s.disks[2].at}, "test", "M.2s found"))

@@ -22,7 +22,7 @@ func crossed(t *testing.T) *sled {
 		set(t, s.degrade(t), fact(side, "1"), fact("common", `"`+side+`"`))
 	}
 	s.disks[0].mounted, s.disks[1].mounted = true, true
-	_, err := Open(t.Context(), s, s.places())
+	_, _, err := Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, "both sides")
 	return s
 }
@@ -50,7 +50,7 @@ func TestKeepGivesUpWhatItSaysAndNothingElse(t *testing.T) {
 		if len(loss.Others) != 1 || !slices.Equal(keys(loss.Others[0]), []string{format.MembersKey, "second", "common"}) {
 			t.Fatalf("%s: gives up %+v", name, loss.Others)
 		}
-		if _, err := Open(t.Context(), s, s.places()); !errors.Is(err, ErrForked) {
+		if _, _, err := Open(t.Context(), s, s.places()); !errors.Is(err, ErrForked) {
 			t.Errorf("%s: looking has changed something: %v", name, err)
 		}
 		try(t, Keep(t.Context(), s, s.places(), loss, "operator", "test"))
@@ -97,7 +97,7 @@ func TestKeepOverrulesTheWitness(t *testing.T) {
 		t.Errorf("witnessed %v, epoch %+v", s.witness.mark, v.Epoch())
 	}
 	s.disks[0].mounted = true
-	_, err = Open(t.Context(), s, s.places())
+	_, _, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, "both sides") // what was given up comes back: it is not taken in by itself
 }
 
@@ -160,7 +160,7 @@ func TestSettleBringsCopiesHome(t *testing.T) {
 	p := s.places()
 	p.Locations = directory
 	try(t, Create(t.Context(), s, p, Creation{Who: "test"}))
-	l, err := Open(t.Context(), s, p)
+	l, _, err := Open(t.Context(), s, p)
 	try(t, err)
 	set(t, l, fact("a", "1"))
 	if m, err := l.Relocation(t.Context(), WantedLocations(directory)); err != nil || !m.None() {
@@ -168,7 +168,7 @@ func TestSettleBringsCopiesHome(t *testing.T) {
 	}
 	for kill := 0; ; kill++ { // killed at each change of the first M.2
 		s.disks[1].failing(kill, errKilled, kill%2 == 0)
-		l, err := Open(t.Context(), s, s.places())
+		l, _, err := Open(t.Context(), s, s.places())
 		if err == nil {
 			_, err = l.Relocate(t.Context(), WantedLocations(s.places().Locations), "test", "test")
 		}
@@ -214,7 +214,7 @@ func TestALedgerMadeAnewIsNotOverruledByTheOldOne(t *testing.T) {
 	for _, d := range s.disks {
 		d.format()
 	}
-	_, err := Open(t.Context(), s, s.places())
+	_, _, err := Open(t.Context(), s, s.places())
 	explains(t, err, ErrAbsent, old.Ledger)
 	if !strings.Contains(hint(err), "bootstrap --new-ledger") || !strings.Contains(hint(err), "instance adopt --all") {
 		t.Errorf("hint %q", hint(err))
@@ -277,6 +277,6 @@ func TestACopyThatWasGivenUpWhileAwayChangesNoMembers(t *testing.T) {
 		t.Errorf("%v was made", names)
 	}
 	kept.mounted = true
-	_, err = Open(t.Context(), s.forgotten(), s.places())
+	_, _, err = Open(t.Context(), s.forgotten(), s.places())
 	explains(t, err, ErrForked, kept.at.File(), away.at.File())
 }

@@ -89,17 +89,18 @@ const rewriteLimit = 256 << 10
 // reason says who changes the membership, and why.
 type reason struct{ who, why string }
 
-// Open reads every copy and decides which to believe. It changes nothing. The
-// errors are those of Read.
-func Open(ctx context.Context, files host.Files, places Places) (*Ledger, error) {
+// Open reads every copy and decides which to believe; the view is what it then has
+// read, as Read gives it. It changes nothing. The errors are those of Read.
+func Open(ctx context.Context, files host.Files, places Places) (*Ledger, View, error) {
 	l, err := unopened(files, places)
 	if err != nil {
-		return nil, err
+		return nil, View{}, err
 	}
-	if _, err := l.Read(ctx); err != nil {
-		return nil, err
+	view, err := l.Read(ctx)
+	if err != nil {
+		return nil, View{}, err
 	}
-	return l, nil
+	return l, view, nil
 }
 
 // unopened is a ledger nobody has looked at yet.

@@ -181,7 +181,7 @@ func TestTheLockMustNotLieBesideACopy(t *testing.T) {
 	s := created(t, 1, false)
 	p := s.places()
 	p.Lock = s.disks[0].on("ledger.lock")
-	if _, err := Open(t.Context(), s, p); err == nil {
+	if _, _, err := Open(t.Context(), s, p); err == nil {
 		t.Error("opened")
 	}
 	if err := Create(t.Context(), s, p, Creation{Who: "test"}); err == nil {
@@ -194,7 +194,7 @@ func TestTheLockSurvivesAReboot(t *testing.T) {
 	s.powerCut(func(int) int { return 0 })
 	p := s.places()
 	p.Lock = "/run/sledctl/ledger.lock"
-	if _, err := Open(t.Context(), s, p); err != nil {
+	if _, _, err := Open(t.Context(), s, p); err != nil {
 		t.Error(err)
 	}
 }
@@ -206,7 +206,7 @@ func TestARunThatChangesNothingCanRead(t *testing.T) {
 	p := s.places()
 	p.Lock = "/run/sledctl/ledger.lock"
 	files := host.ReadOnly(filesOnly{files: s}).Files()
-	l, err := Open(t.Context(), files, p)
+	l, _, err := Open(t.Context(), files, p)
 	try(t, err)
 	if got := all(must(t)(l.Read(t.Context()))); got["a"] != "1" {
 		t.Errorf("got %v", got)
@@ -228,7 +228,7 @@ func TestAPlaceMayBeNamedTwice(t *testing.T) {
 	s := created(t, 1, false)
 	p := s.places()
 	p.Locations = append([]Location{{Directory: p.Locations[0].Directory + "/"}}, p.Locations...)
-	l, err := Open(t.Context(), s, p)
+	l, _, err := Open(t.Context(), s, p)
 	try(t, err)
 	set(t, l, fact("a", "1"))
 	s.disks[0].mounted = false

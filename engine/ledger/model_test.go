@@ -58,7 +58,7 @@ func (m *model) count(v View) {
 // ledger is the handle of the process that runs now.
 func (m *model) ledger() *Ledger {
 	if m.handle == nil {
-		l, err := Open(m.Context(), m.sled, m.sled.places())
+		l, _, err := Open(m.Context(), m.sled, m.sled.places())
 		if m.refusal(err) {
 			return nil
 		}

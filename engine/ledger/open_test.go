@@ -83,14 +83,14 @@ func TestWithoutACopyThereIsNothing(t *testing.T) {
 			s := created(t, 1, false)
 			d := s.disks[0]
 			test.make(t, s, d)
-			_, err := Open(t.Context(), s, s.places())
+			_, _, err := Open(t.Context(), s, s.places())
 			explains(t, err, ErrAbsent, d.at.File())
 			if !errors.Is(err, test.why) {
 				t.Errorf("%v does not say %v", err, test.why)
 			}
 		})
 	}
-	_, err := Open(t.Context(), newSled(t, 0, false), Places{Lock: "/run/lock"})
+	_, _, err := Open(t.Context(), newSled(t, 0, false), Places{Lock: "/run/lock"})
 	if !errors.Is(err, ErrAbsent) {
 		t.Errorf("without places: %v", err)
 	}
@@ -203,7 +203,7 @@ func TestForkedCopiesAreRefusedByAll(t *testing.T) {
 	s.put(t, first.at.File(), append(s.content(t, first), format.EncodeLine(x.Head(), 1, noon, []Fact{fact("a", "2")})...))
 	s.put(t, second.at.File(), append(s.content(t, second), format.EncodeLine(x.Head(), 1, noon, []Fact{fact("a", "3")})...))
 	before := s.content(t, first)
-	_, err = Open(t.Context(), s, s.places())
+	_, _, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, first.at.File(), second.at.File(), "seq 3")
 	f, ok := errors.AsType[*ForkedError](err)
 	if !ok || f.BestHead.Seq != 3 || f.OtherHead.Seq != 3 || f.BestHead == f.OtherHead || f.BestEpoch.N != 1 {
@@ -221,14 +221,14 @@ func TestOneCopyTwiceIsRefused(t *testing.T) {
 	s := created(t, 2, false)
 	set(t, s.open(t), fact("a", "1"))
 	s.put(t, s.disks[1].at.File(), s.content(t, s.disks[0]))
-	_, err := Open(t.Context(), s, s.places())
+	_, _, err := Open(t.Context(), s, s.places())
 	explains(t, err, ErrTwins, s.disks[0].at.File(), s.disks[1].at.File())
 }
 
 func TestAFileOfAnotherSledIsRefused(t *testing.T) {
 	s := created(t, 2, false)
 	s.put(t, s.disks[1].at.File(), made(t).Data())
-	_, err := Open(t.Context(), s, s.places())
+	_, _, err := Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, s.disks[1].at.File(), "two ledgers")
 }
 
@@ -248,11 +248,11 @@ func TestAPlainDirectoryNeedNotBeMounted(t *testing.T) {
 	f := hosttest.Memory()
 	p := Places{Lock: "/run/l", Locations: []Location{{Directory: "/var/lib/sledctl"}}}
 	try(t, Create(t.Context(), f, p, Creation{Who: "test"}))
-	l, err := Open(t.Context(), f, p)
+	l, _, err := Open(t.Context(), f, p)
 	try(t, err)
 	set(t, l, fact("a", "1"))
 	p.Locations[0].Pool = "pool"
-	_, err = Open(t.Context(), f, p)
+	_, _, err = Open(t.Context(), f, p)
 	explains(t, err, ErrAbsent, "/var/lib/sledctl", "not mounted")
 	if _, err := f.Stat("/var/lib/sledctl/ledger.jsonl"); errors.Is(err, fs.ErrNotExist) {
 		t.Error("it was removed")

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 // count increments n, and prints each value that was acknowledged.
 func count(root string, rounds int) error {
-	l, err := Open(context.Background(), host.Dir(root), twoDirectories())
+	l, _, err := Open(context.Background(), host.Dir(root), twoDirectories())
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func writer(t *testing.T, root string, rounds int) *exec.Cmd {
 
 func counted(t *testing.T, files host.Files) string {
 	t.Helper()
-	l, err := Open(t.Context(), files, twoDirectories())
+	l, _, err := Open(t.Context(), files, twoDirectories())
 	try(t, err)
 	v := must(t)(l.Read(t.Context()))
 	if len(v.Warnings()) > 0 {
@@ -140,7 +140,7 @@ func TestAKilledProcessHasLostNothing(t *testing.T) {
 
 func openIn(t *testing.T, files host.Files) *Ledger {
 	t.Helper()
-	l, err := Open(t.Context(), files, twoDirectories())
+	l, _, err := Open(t.Context(), files, twoDirectories())
 	try(t, err)
 	return l
 }

@@ -27,11 +27,7 @@ func (l *Ledger) Purge(ctx context.Context, unwanted func([]byte) bool, instead 
 	if pure {
 		return nil
 	}
-	p, err := l.lookShared(ctx)
-	if err != nil {
-		return err
-	}
-	files, err := l.unwantedFiles(p, unwanted)
+	p, files, err := l.unwantedHere(ctx, unwanted)
 	if err == nil && (len(files) > 0 || p.holds(unwanted)) {
 		err = l.writing(ctx, func(p *survey) error { return l.purge(ctx, p, unwanted, instead) })
 	}
@@ -39,6 +35,25 @@ func (l *Ledger) Purge(ctx context.Context, unwanted func([]byte) bool, instead 
 	l.pure = err == nil && len(p.missing) == 0
 	l.mu.Unlock()
 	return err
+}
+
+// unwantedHere looks for what is unwanted, without the checks that a view needs: the
+// change that removes it makes them.
+func (l *Ledger) unwantedHere(ctx context.Context, unwanted func([]byte) bool) (*survey, []string, error) {
+	unlock, err := l.lock(ctx, host.LockShared)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	p, err := l.look(ctx)
+	switch {
+	case err != nil:
+		return nil, nil, l.missed(ctx, err)
+	case len(p.members) == 0:
+		return nil, nil, p.missingError()
+	}
+	files, err := l.unwantedFiles(p, unwanted)
+	return p, files, err
 }
 
 func (l *Ledger) purge(ctx context.Context, p *survey, unwanted func([]byte) bool, instead func(View) ([]Fact, error)) error {

@@ -206,7 +206,7 @@ func created(t testing.TB, n int, plain bool) *sled {
 
 func (s *sled) open(t testing.TB) *Ledger {
 	t.Helper()
-	l, err := Open(context.Background(), s, s.places())
+	l, _, err := Open(context.Background(), s, s.places())
 	try(t, err)
 	return l
 }

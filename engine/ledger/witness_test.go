@@ -22,7 +22,7 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	dead := &deaf{memoryWitness: s.witness}
 	p := s.places()
 	p.Witness = dead
-	l, err := Open(t.Context(), s, p)
+	l, _, err := Open(t.Context(), s, p)
 	try(t, err)
 	l.Degrade("test", "test")
 	if _, err := l.Update(t.Context(), always(fact("a", "1"))); err == nil {
@@ -41,10 +41,10 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	if _, err := s.Stat(third.at.File()); err == nil {
 		t.Error("a copy was made")
 	}
-	_, err = Open(t.Context(), s, s.places())
+	_, _, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrSuperseded, first.at.File())
 	second.mounted = true
-	_, err = Open(t.Context(), s, s.places())
+	_, _, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, first.at.File(), second.at.File(), "both sides")
 }
 

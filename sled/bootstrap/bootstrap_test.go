@@ -59,7 +59,8 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 			if err := host.MkdirAll(h.Files(), "/var/run/sledctl", 0o755); err != nil {
 				return nil, err
 			}
-			return ledger.Open(ctx, h.Files(), places())
+			l, _, err := ledger.Open(ctx, h.Files(), places())
+			return l, err
 		},
 		NewID: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
 	}

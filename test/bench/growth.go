@@ -113,7 +113,7 @@ func (s machine) opens(ctx context.Context) (time.Duration, error) {
 func (s machine) opensOnce(ctx context.Context) (time.Duration, error) {
 	files := s.Host().Files()
 	start := time.Now()
-	book, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
+	book, _, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
 	if err != nil {
 		return 0, err
 	}

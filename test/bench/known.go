@@ -27,7 +27,7 @@ func (s machine) know(ctx context.Context, n int) error {
 // record appends records to the ledger, with what they reserve, some to a line.
 func (s machine) record(ctx context.Context, records []record.Record) error {
 	files := s.Host().Files()
-	book, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
+	book, _, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func (s machine) populate(ctx context.Context, n int) (host.Host, error) {
 // only is the one record that there is.
 func (s machine) only(ctx context.Context) (record.Record, error) {
 	files := s.Host().Files()
-	book, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
+	book, _, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
 	if err != nil {
 		return record.Record{}, err
 	}

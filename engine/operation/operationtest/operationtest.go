@@ -48,7 +48,10 @@ func New(t T, h host.Host) operation.Env {
 // which it dies.
 func On(env operation.Env, h host.Host) operation.Env {
 	env.Host = h
-	env.Ledger = func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, h.Files(), places()) }
+	env.Ledger = func(ctx context.Context) (*ledger.Ledger, error) {
+		l, _, err := ledger.Open(ctx, h.Files(), places())
+		return l, err
+	}
 	return env
 }
 
