@@ -48,8 +48,23 @@ func look(ctx context.Context, e *cli.Env) (looked, error) {
 	if ctx.Err() != nil {
 		return looked{}, context.Cause(ctx)
 	}
-	slices.SortFunc(seen.Instances, func(a, b instance.Instance) int { return query.Natural(a.Name, b.Name) })
+	seen.Instances = inOrder(seen.Instances)
 	return looked{status.Judge(seen), s.NoLedger}, nil
+}
+
+// inOrder sorts instances as people count. Only their places are moved while it sorts:
+// an instance is large.
+func inOrder(all []instance.Instance) []instance.Instance {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return query.Natural(all[a].Name, all[b].Name) })
+	sorted := make([]instance.Instance, len(all))
+	for i, at := range order {
+		sorted[i] = all[at]
+	}
+	return sorted
 }
 
 // faults are those that are armed, if the sled is a simulated one.

@@ -15,9 +15,17 @@ func verdicts(t *testing.T, s *sled) ([]Verdict, error) {
 	t.Helper()
 	x, err := Check(t.Context(), s, s.places())
 	try(t, err)
+	copies, err := CheckCopies(t.Context(), s, s.places())
+	try(t, err)
 	var out []Verdict
-	for _, p := range x.Places {
+	for i, p := range x.Places {
 		out = append(out, p.Verdict)
+		if got := copies.Places[i]; got.Verdict != p.Verdict || got.Facts != 0 {
+			t.Errorf("without the values %s has %d facts, and is %s, want %s", p.File(), got.Facts, got.Verdict, p.Verdict)
+		}
+	}
+	if got, want := fmt.Sprint(copies.Err()), fmt.Sprint(x.Err()); got != want {
+		t.Errorf("without the values: %s, want %s", got, want)
 	}
 	return out, x.Err()
 }

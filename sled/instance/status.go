@@ -118,14 +118,6 @@ func observable() []inventory.Part {
 // Observes is what the status of instances is made from, next to their Propolis.
 func Observes() inventory.Want { return inventory.Want{Parts: observable()} }
 
-// Changed lists what others have changed of an incarnation that runs, one clause each.
-func (s Settings) Changed(r record.Record, inv *inventory.Inventory) []string {
-	if r.Incarnation == nil {
-		return nil
-	}
-	return driftIn(s.Blueprint(), r, inv)
-}
-
 // ObserveAll tells the status of some records, from one look at the host, if one of
 // them has an incarnation.
 func (s Settings) ObserveAll(

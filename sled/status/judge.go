@@ -20,7 +20,6 @@ type Seen struct {
 	Sled Sled
 
 	Instances []instance.Instance
-	Changed   map[string][]string // what others have changed of an instance, by its id
 	Network   Network
 	// Unprepared says that the sled has not been brought up since it booted.
 	Unprepared bool

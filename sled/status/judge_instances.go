@@ -170,10 +170,10 @@ func (j *judge) migrationProblems() {
 // changedVMs tells the VMs that run, and of which others have changed something.
 func (j *judge) changedVMs() {
 	for _, i := range j.Instances {
-		if changes := j.Changed[i.ID]; up(i) && len(changes) > 0 && !j.atWork(i) {
+		if up(i) && len(i.Changed) > 0 && !j.atWork(i) {
 			j.add(Problem{
 				Code: "vm-changed", Severity: Attention, Subject: ofVM(i),
-				Text: i.Name + " runs, and " + unnamed(strings.Join(changes, "; ")), Next: []string{"sledctl instance get " + i.Name},
+				Text: i.Name + " runs, and " + unnamed(strings.Join(i.Changed, "; ")), Next: []string{"sledctl instance get " + i.Name},
 			})
 		}
 	}

@@ -177,7 +177,7 @@ func TestEachProblem(t *testing.T) {
 		"an operation takes long": {func(s *Seen) {
 			s.AtWork = []operation.Holder{{Subject: "reap", PID: 7, Verb: "reap", Since: now.Add(-time.Hour), Command: "zoneadm halt"}, {Subject: "sled", PID: 8, Since: now}}
 		}, []string{"~ operation-long: reap has been at work for 60 minutes (pid 7): zoneadm halt > ps -fp 7"}},
-		"a VM was changed": {func(s *Seen) { s.Changed = map[string][]string{"id-web1": {"its VNIC v is gone", "b"}} },
+		"a VM was changed": {func(s *Seen) { s.Instances[0].Changed = []string{"its VNIC v is gone", "b"} },
 			[]string{"~ vm-changed: web1 runs, and its VNIC v is gone; b > sledctl instance get web1"}},
 		"a pool is nearly full": {func(s *Seen) { s.Items[2].Free = 200 << 30 },
 			[]string{"~ pool-full: pool " + pool1 + " is 80% full: 200.0G free > sledctl storage list --kind pool"}},
@@ -240,7 +240,7 @@ func TestEachProblem(t *testing.T) {
 func TestTheOrderOfUrgency(t *testing.T) {
 	seen := well()
 	seen.Faults = []string{"x"}
-	seen.Changed = map[string][]string{"id-web1": {"c"}}
+	seen.Instances[0].Changed = []string{"c"}
 	seen.Items[3].Free = 1
 	if got := Judge(seen).Verdict; got != IsAttention {
 		t.Errorf("verdict %s", got)

@@ -44,7 +44,7 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 	patient := bounded{env.Host}
 	seen := Seen{
 		Sled: s.Sled, NoLedger: s.NoLedger, Head: s.View.Head(), Epoch: s.View.Epoch().N, Nexus: s.Nexus, Faults: s.Faults, DevelopmentKey: s.DevelopmentKey,
-		Changed: map[string][]string{}, Open: operation.Open(s.View),
+		Open: operation.Open(s.View),
 	}
 	var wg sync.WaitGroup
 	var memory, check, locks, traces error
@@ -54,7 +54,7 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 			seen.Reservoir = &r
 		}
 	})
-	wg.Go(func() { seen.Ledger, check = ledger.Check(ctx, files, s.Places) })
+	wg.Go(func() { seen.Ledger, check = ledger.CheckCopies(ctx, files, s.Places) })
 	wg.Go(func() { seen.AtWork, locks = operation.AtWork(ctx, env) })
 	wg.Go(func() { seen.Traces, traces = operation.LastTraces(files, env.RunDir, lasts) })
 	rest := s.lookAtHost(ctx, env, patient, &seen)
@@ -97,9 +97,6 @@ func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *
 		return err
 	}
 	for _, i := range seen.Instances {
-		if changes := s.Instance.Changed(i.Record, inv); len(changes) > 0 {
-			seen.Changed[i.ID] = changes
-		}
 		if i.Incarnation == nil {
 			continue
 		}
