@@ -37,6 +37,9 @@ func TestAWatchPrintsWhatChanges(t *testing.T) {
 		for line := range strings.Lines(a.Out) {
 			verdicts = append(verdicts, strings.Join(strings.Fields(line)[1:3], " "))
 		}
+		if b := s.Try("status -o json --watch=1s --timeout 3s"); strings.Count(b.Out, "\n") != 1 || !strings.Contains(b.Out, `"verdict":"TROUBLE","problems":[{"code":"pool-unavail"`) {
+			t.Errorf("as JSON: %s", b.Out)
+		}
 		want := "ATTENTION key-development, TROUBLE disk-absent, TROUBLE pool-unavail"
 		if got := strings.Join(verdicts, ", "); got != want || a.Exit != 7 {
 			t.Errorf("exit %d, %s: %s%s", a.Exit, got, a.Out, a.Errs)

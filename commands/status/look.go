@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/query"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/status"
 )
 
@@ -42,14 +46,26 @@ func look(ctx context.Context, e *cli.Env) (looked, error) {
 	s.View, s.NoLedger = e.View(ctx)
 	if instances, _, err := e.Instances(ctx); err == nil {
 		s.Instance = &instances
+	} else if _, prepared, _ := network.Load(s.View); prepared {
+		s.NoInstance = err
 	}
-	s.Sled.Time = e.Now()
+	s.Sled.Time, s.Sled.Release = e.Now(), release(env.Host.Files())
 	seen := s.Look(ctx, env)
 	if ctx.Err() != nil {
 		return looked{}, context.Cause(ctx)
 	}
 	seen.Instances = inOrder(seen.Instances)
 	return looked{status.Judge(seen), s.NoLedger}, nil
+}
+
+// release is what /etc/release calls the system; empty: it says nothing.
+func release(files host.Files) string {
+	text, err := host.ReadFile(files, "/etc/release")
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(strings.Fields(terminal.Printable(first)), " ")
 }
 
 // inOrder sorts instances as people count. Only their places are moved while it sorts:

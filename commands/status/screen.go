@@ -76,6 +76,9 @@ func verdictStyle(v status.Verdict) terminal.Style {
 // header says how the sled is, and its VMs.
 func (s *screen) header() {
 	clock := s.Sled.Time.In(s.zone).Format(time.TimeOnly)
+	if s.width >= wide && s.Sled.Release != "" {
+		clock = s.Sled.Release + ", " + clock
+	}
 	room := s.width - ansi.StringWidth(s.Sled.Name) - len(s.Verdict) - len(clock) - 6
 	said := terminal.Wrapped(summary(s.Problems, max(room, 20)), max(room, 20))
 	first := ""
@@ -127,7 +130,7 @@ func phrase(code string, n int) string {
 		"pool-full": {"pool full", "pools full"}, "pool-locked": {"pool locked", "pools locked"}, "ledger-copy-missing": {"copy of the ledger missing", "copies of the ledger missing"},
 		"operation-died": {"operation killed", "operations killed"}, "migration-stuck": {"migration stuck", "migrations stuck"},
 	}[code]
-	alone := map[string]string{"ledger-unsound": "ledger unsound", "ledger-unconfirmed": "ledger unconfirmed", "sled-rebooted": "sled rebooted",
+	alone := map[string]string{"ledger-unsound": "ledger unsound", "ledger-unconfirmed": "ledger unconfirmed", "sled-unprepared": "not prepared",
 		"memory-full": "memory full", "key-development": "public key", "dataset-differs": "storage differs", "agent-down": "agent down"}[code]
 	switch {
 	case alone != "":

@@ -17,7 +17,11 @@ func (s *screen) footer() {
 	s.part("DISKS", disks(s.Disks), "POOLS  "+s.pools(s.Pools))
 	s.part("LEDGER", s.ledger())
 	if s.Memory != nil {
-		s.part("MEMORY", memory(*s.Memory), fmt.Sprintf("vCPUs %d", s.CPUs.VCPUs))
+		phrases := []string{memory(*s.Memory), fmt.Sprintf("vCPUs %d", s.CPUs.VCPUs)}
+		if s.Memory.Reserved > 0 {
+			phrases = append(phrases, "reservoir "+terminal.FormatSize(s.Memory.Reserved))
+		}
+		s.part("MEMORY", s.oneLine(phrases)...)
 	}
 	if len(s.Problems) > 0 && s.Network.Link != "" {
 		s.part("NETWORK", fmt.Sprintf("%s; %d control and %d guest VNICs", s.Network.Link, s.Network.Control, s.Network.Guest))

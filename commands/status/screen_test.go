@@ -25,7 +25,7 @@ func sick() status.Status {
 	earlier := at.Add(-17 * time.Minute)
 	vm := func(name string) status.Subject { return status.Subject{Kind: "instance", Name: name} }
 	s := status.Status{
-		Sled: status.Sled{Name: "drill", Time: at}, Verdict: status.IsTrouble,
+		Sled: status.Sled{Name: "drill", Time: at, Release: "OmniOS v11 r151056"}, Verdict: status.IsTrouble,
 		Problems: []status.Problem{
 			{Code: "disk-absent", Severity: status.Trouble, Subject: status.Subject{Kind: "disk", Name: "c14t0d0"}, Hands: "put it back",
 				Text: "disk c14t0d0 (u2:3, A412F396) is absent; 10 VMs run on, without its pool", Next: []string{"zpool clear " + pool}, Count: 10},
@@ -40,7 +40,7 @@ func sick() status.Status {
 		Disks:     []status.Disk{{Slot: "u2:3", State: "absent"}, {Slot: "u2:1", State: "ready"}, {Slot: "m2:17", State: "ready"}},
 		Pools:     []status.Pool{{Name: pool, State: "unavail"}, {Name: "rpool", State: "ready", Size: 1000, Used: 950}},
 		Ledger:    status.Ledger{Copies: []status.Copy{{Verdict: "member"}, {Verdict: "missing"}}, Epoch: 1, Seq: 103, Written: &earlier},
-		Memory:    &status.Memory{Limit: 800 << 30, Used: 400 << 30}, CPUs: status.CPUs{VCPUs: 166},
+		Memory:    &status.Memory{Limit: 800 << 30, Used: 400 << 30, Reserved: 64 << 30}, CPUs: status.CPUs{VCPUs: 166},
 		Network: status.Network{Link: "propolis_stub0", Control: 38, Guest: 38},
 		Work:    []status.Work{{Subject: vm("web12"), Verb: "instance migrate", PID: 23669, Since: at.Add(-26 * time.Second)}},
 		Last: []status.Last{

@@ -39,7 +39,7 @@ within 5 s, is unknown, and the rest is shown. The command exits with 0 whatever
 With --check it prints one line, for monitoring: the verdict, the codes of the problems, and counts. Exit 0 OK, 10 ATTENTION, 11 TROUBLE.
 
 With --watch it looks again every 2 s: on a terminal the screen is redrawn in place until q or ^C (exit 0); elsewhere the line of --check is
-printed whenever it changes, until ^C (exit 130) or --timeout (exit 7).
+printed whenever it changes, with -o json the whole status, until ^C (exit 130) or --timeout (exit 7).
 
 In a pipe it prints one problem per line. docs/status.md lists the codes.`,
 		Example: `  sledctl status
@@ -84,11 +84,15 @@ func run(ctx context.Context, e *cli.Env, f flags) error {
 	case f.check:
 		err = printLine(e, s)
 	case e.Output.Format == terminal.FormatJSON:
-		err = terminal.List[status.Status]{Kind: "Status"}.PrintOne(e.Streams.Out, e.Output, s.Status)
+		err = printJSON(e, s.Status)
 	default:
 		err = printProblems(e, s.Status, f)
 	}
 	return errors.Join(s.noLedger, err)
+}
+
+func printJSON(e *cli.Env, s status.Status) error {
+	return terminal.List[status.Status]{Kind: "Status"}.PrintOne(e.Streams.Out, e.Output, s)
 }
 
 // printLine prints the line for monitoring; the verdict is the exit code.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/status"
 )
 
 // beat is how often a watch looks if nothing else is said.
@@ -70,12 +71,21 @@ func leave(ctx context.Context) error {
 	return nil
 }
 
-// follow prints the line whenever it changes.
+// printChange prints the line for monitoring, or with -o json all of the status.
+func printChange(e *cli.Env, f flags, s status.Status) error {
+	if e.Output.Format == terminal.FormatJSON && !f.check {
+		return printJSON(e, s)
+	}
+	_, err := fmt.Fprintln(e.Streams.Out, s.Line())
+	return err
+}
+
+// follow prints whenever the line changes.
 func follow(ctx context.Context, e *cli.Env, f flags, now looked) error {
 	printed := ""
 	for {
 		if line := now.Line(); line != printed {
-			if _, err := fmt.Fprintln(e.Streams.Out, line); err != nil {
+			if err := printChange(e, f, now.Status); err != nil {
 				return err
 			}
 			printed = line

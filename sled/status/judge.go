@@ -21,7 +21,7 @@ type Seen struct {
 
 	Instances []instance.Instance
 	Network   Network
-	// Unprepared says that the sled has not been brought up since it booted.
+	// Unprepared says that bootstrap has not run to its end since the sled booted.
 	Unprepared bool
 
 	Items  []storage.Item
@@ -82,7 +82,7 @@ func Judge(seen Seen) Status {
 	j.AtWork = slices.DeleteFunc(slices.Clone(seen.AtWork), func(h operation.Holder) bool { return h.Subject == "agent" })
 	j.pools = j.poolList()
 	for _, look := range []func(){
-		j.ledgerProblems, j.diskProblems, j.rebooted, j.poolProblems, j.deadOperations, j.vmProblems, j.migrationProblems,
+		j.ledgerProblems, j.diskProblems, j.unprepared, j.poolProblems, j.deadOperations, j.vmProblems, j.migrationProblems,
 		j.longOperations, j.fullPools, j.fullMemory, j.changedVMs, j.basesProblems, j.agentProblem, j.datasetProblems, j.otherProblems,
 	} {
 		look()

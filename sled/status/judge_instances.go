@@ -123,21 +123,21 @@ func because(i instance.Instance) string {
 	return unnamed(i.Reason)
 }
 
-// rebooted tells that the sled was not brought up since it booted, with all that
-// follows from it.
-func (j *judge) rebooted() {
+// unprepared tells that bootstrap comes first, as after each boot of the sled, with all
+// that follows from it.
+func (j *judge) unprepared() {
 	if !j.Unprepared {
 		return
 	}
-	p := Problem{Code: "sled-rebooted", Severity: Trouble, Subject: Subject{Kind: "sled", Name: j.Sled.Name},
-		Text: "the sled was rebooted, and is not prepared", Next: []string{"sledctl bootstrap"}}
+	p := Problem{Code: "sled-unprepared", Severity: Trouble, Subject: Subject{Kind: "sled", Name: j.Sled.Name},
+		Text: "the sled is not prepared", Next: []string{"sledctl bootstrap"}}
 	for _, i := range j.Instances {
 		if down(i) && because(i) == rebooted && !j.onLost(i) {
 			p.Count++
 		}
 	}
 	if p.Count > 0 {
-		p.Text += "; " + counted(p.Count, "VM is absent", "VMs are absent")
+		p.Text = "the sled was rebooted, and is not prepared; " + counted(p.Count, "VM is absent", "VMs are absent")
 		p.Next = append(p.Next, "sledctl instance ensure --all")
 	}
 	j.add(p)

@@ -141,7 +141,8 @@ func TestEachProblem(t *testing.T) {
 			s.Instances = []instance.Instance{vm("db1", "absent", "sled was rebooted while it ran; its zone is missing", pool1), vm("db2", "absent", "sled was rebooted while it ran; x", pool1)}
 			s.Items = append(s.Items, storage.Item{Kind: "dataset", Name: pool1 + "/crypt", Pool: pool1, State: "locked"})
 			s.Drifts = []storage.Drift{{Kind: "pool", Name: pool2, Property: "imported", RepairedBy: "bootstrap"}, {Kind: "dataset", Name: "x", Property: "mounted", RepairedBy: "bootstrap"}}
-		}, []string{"! sled-rebooted: the sled was rebooted, and is not prepared; 2 VMs are absent > sledctl bootstrap && sledctl instance ensure --all"}},
+		}, []string{"! sled-unprepared: the sled was rebooted, and is not prepared; 2 VMs are absent > sledctl bootstrap && sledctl instance ensure --all"}},
+		"the sled was not prepared": {func(s *Seen) { s.Unprepared, s.Instances = true, nil }, []string{"! sled-unprepared: the sled is not prepared > sledctl bootstrap"}},
 		"the sled was rebooted, and brought up": {func(s *Seen) {
 			s.Instances = append(s.Instances, vm("db1", "absent", "sled was rebooted while it ran; its zone is missing", pool1), vm("db2", "absent", "sled was rebooted while it ran; x", pool1))
 		}, []string{"! vm-absent: 2 VMs are absent: sled was rebooted > sledctl instance ensure --all"}},

@@ -22,9 +22,11 @@ import (
 type Settings struct {
 	Sled     Sled
 	Storage  storage.Settings
-	Instance *instance.Settings // nil: the network is not prepared, so no instance can be
-	Places   ledger.Places
-	View     ledger.View
+	Instance *instance.Settings // nil: they are not known
+	// NoInstance is why there is no Instance; nil also where the network is not prepared.
+	NoInstance error
+	Places     ledger.Places
+	View       ledger.View
 	// NoLedger is why there is no View.
 	NoLedger       error
 	Base           base.Settings
@@ -89,8 +91,10 @@ func (s Settings) lookAtHost(ctx context.Context, env operation.Env, h host.Host
 }
 
 func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *Seen) (err error) {
-	if s.Instance == nil {
-		return nil
+	record, prepared, err := network.Load(s.View)
+	seen.Network.Link, seen.Unprepared = record.ControlLink, s.NoLedger == nil && !prepared
+	if s.Instance == nil || err != nil {
+		return errors.Join(err, s.NoInstance)
 	}
 	inv := inventory.Look(ctx, env.Host, instance.Observes())
 	if seen.Instances, err = s.Instance.List(ctx, env, s.View); err != nil {
@@ -109,12 +113,10 @@ func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *
 			seen.Network.Control++
 		}
 	}
-	record, prepared, err := network.Load(s.View)
-	seen.Network.Link = record.ControlLink
 	boot, unread := operation.Boot(env)
 	_, linked := inv.Link(record.ControlLink)
-	seen.Unprepared = prepared && unread == nil && (boot == "" || inv.Know(inventory.Links) == nil && !linked)
-	return errors.Join(err, unread, inv.Know(inventory.Zones, inventory.Links))
+	seen.Unprepared = unread == nil && (boot == "" || inv.Know(inventory.Links) == nil && !linked)
+	return errors.Join(unread, inv.Know(inventory.Zones, inventory.Links))
 }
 
 // bounded is a host whose commands have a time that they may take.

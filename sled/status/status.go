@@ -59,6 +59,7 @@ type Status struct {
 // Sled is which sled it is.
 type Sled struct {
 	Name      string    `json:"name"`
+	Release   string    `json:"release"` // of its system; empty: not known
 	Simulated bool      `json:"simulated"`
 	Time      time.Time `json:"time"` // when it was looked at
 }
