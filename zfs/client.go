@@ -16,14 +16,14 @@ import (
 // ErrSyntax; a *host.CommandError, of host.ErrNotFound for a root that is not
 // there.
 func List(ctx context.Context, h host.Host, roots, more []string) ([]Dataset, error) {
-	return list(ctx, h, roots, more, func(p []string) host.Command { return listCommand(roots, p) })
+	return list(ctx, h, roots, native(), more, func(p []string) host.Command { return listCommand(roots, p) })
 }
 
-func list(ctx context.Context, h host.Host, roots, more []string, ask func(properties []string) host.Command) ([]Dataset, error) {
+func list(ctx context.Context, h host.Host, roots, native, more []string, ask func(properties []string) host.Command) ([]Dataset, error) {
 	if len(roots) == 0 {
 		return nil, nil // zfs get would list everything
 	}
-	properties, err := wanted(more)
+	properties, err := wanted(native, more)
 	if err == nil {
 		err = validateAll(roots)
 	}
@@ -51,7 +51,7 @@ func Get(ctx context.Context, h host.Host, name string, more ...string) (Dataset
 	if err := validateEither(name); err != nil {
 		return Dataset{}, err
 	}
-	properties, err := wanted(more)
+	properties, err := wanted(native(), more)
 	if err != nil {
 		return Dataset{}, fmt.Errorf("look at dataset %s: %w", name, err)
 	}
@@ -102,9 +102,9 @@ func query(ctx context.Context, h host.Host, properties, names []string, ask fun
 	}
 }
 
-// wanted are the native properties, and more.
-func wanted(more []string) ([]string, error) {
-	properties := native()
+// wanted are native properties, and more.
+func wanted(native, more []string) ([]string, error) {
+	properties := slices.Clone(native)
 	for _, m := range more {
 		if err := validateProperty(m); err != nil {
 			return nil, err

@@ -3,16 +3,20 @@ package zfs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/sledctl/sledctl/host"
 )
 
-// Tops is List of the roots and what lies at most depth names below them; a snapshot lies
-// one below its dataset. It is one command: zfs get -d walks no deeper (zfs_callback of
-// usr/src/cmd/zfs/zfs_iter.c). Errors: as of List.
+// Tops is List of the roots and what lies at most depth names below them, without sizes: a
+// snapshot lies one below its dataset. It is one command: zfs get -d walks no deeper
+// (zfs_callback of usr/src/cmd/zfs/zfs_iter.c). Errors: as of List.
 func Tops(ctx context.Context, h host.Host, roots []string, depth int, more []string) ([]Dataset, error) {
-	return list(ctx, h, roots, more, func(p []string) host.Command { return topsCommand(roots, depth, p) })
+	return list(ctx, h, roots, slices.DeleteFunc(native(), isSize), more, func(p []string) host.Command { return topsCommand(roots, depth, p) })
 }
+
+// isSize says whether a property is one that is added up, from all that lies below a dataset.
+func isSize(property string) bool { return property == "used" || property == "available" }
 
 // Marked lists, of the roots and everything below them, what has one of the user
 // properties of its own. Each has its name and those properties, and nothing else. It is

@@ -97,7 +97,7 @@ func (c *datasetIndex) build(s *State) {
 			c.dirs = append(c.dirs, d.Mounted)
 		}
 	}
-	slices.SortFunc(c.sorted, CompareNames)
+	sortByName(c.sorted)
 	slices.SortFunc(c.set, CompareNames)
 	slices.Sort(c.dirs)
 	c.dirs = slices.Compact(c.dirs)
@@ -142,6 +142,28 @@ func (c *datasetIndex) enter(name string, now *Dataset) {
 		c.dirs = slices.Insert(c.dirs, i, now.Mounted)
 	}
 	c.at[now.Mounted] = now
+}
+
+// sortByName is SortFunc with CompareNames, which looks for the snapshot in each name once.
+func sortByName(all []*Dataset) {
+	type cut struct {
+		head string
+		d    *Dataset
+	}
+	names := make([]cut, len(all))
+	for i, d := range all {
+		head, _, _ := strings.Cut(d.Name, "@")
+		names[i] = cut{head, d}
+	}
+	slices.SortFunc(names, func(a, b cut) int {
+		if order := strings.Compare(a.head, b.head); order != 0 {
+			return order
+		}
+		return CompareNames(a.d, b.d)
+	})
+	for i, name := range names {
+		all[i] = name.d
+	}
 }
 
 // inserted is a list with one more: a copy, as somebody may be going through what there was.

@@ -105,6 +105,7 @@ func (l *logFile) read() (read []entry, version uint64, err error) {
 	}
 	text = text[:tail+1+strings.IndexByte(text[tail+1:], '\n')+1]
 	at := make([]int64, 0, len(text)/1024)
+	read = make([]entry, 0, cap(at))
 	for line := range strings.Lines(text) {
 		key, value, has := strings.Cut(line[:len(line)-1], "\t")
 		if key == commitKey {

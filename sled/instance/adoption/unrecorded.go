@@ -48,8 +48,7 @@ func Adoptable(owner naming.Owner, z zone.Zone) bool {
 	return z.Name != zone.Global && z.State == zone.Running && owner.Ours() && owner.Role != naming.RoleBase
 }
 
-// UnrecordedZones lists those on the sled, by the names of their zones. The records
-// of the others are asked for one by one: most zones say whose they are.
+// UnrecordedZones lists those on the sled, by the names of their zones.
 func UnrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
 	zones, err := inv.Zones()
 	if err != nil {
@@ -59,9 +58,12 @@ func UnrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 	if err != nil {
 		return nil, err
 	}
-	var recorded map[string]bool // zones; nil: not asked for yet
+	recorded, err := zonesOf(view)
+	if err != nil {
+		return nil, err
+	}
 	for _, z := range zones {
-		if z.State != zone.Running || !Adoptable(inv.Owner(names, z), z) {
+		if z.State != zone.Running || recorded[z.Name] || !Adoptable(inv.Owner(names, z), z) {
 			continue
 		}
 		config, _ := inv.Config(z.Name)
@@ -69,22 +71,8 @@ func UnrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 		one := Unrecorded{Zone: z, Config: config, Name: attrs[layout.NameAttr]}
 		if id, err := uuid.Parse(attrs[naming.AttrInstance]); err == nil {
 			one.ID = id.String()
-			r, known, err := record.Load(view, one.ID)
-			if err != nil {
-				return nil, err
-			}
-			if known && r.HasZone(z.Name) {
-				continue
-			}
 		}
-		if recorded == nil {
-			if recorded, err = zonesOf(view); err != nil {
-				return nil, err
-			}
-		}
-		if !recorded[z.Name] {
-			found = append(found, one)
-		}
+		found = append(found, one)
 	}
 	slices.SortFunc(found, func(a, b Unrecorded) int { return strings.Compare(a.Zone.Name, b.Zone.Name) })
 	return found, nil
@@ -122,6 +110,9 @@ func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Invent
 		return nil, err
 	}
 	for _, z := range zones {
+		if z.State == zone.Running { // most do, and to look at each takes long
+			continue
+		}
 		owner := inv.Owner(names, z)
 		if !record.Resting(owner, z) {
 			continue
