@@ -22,7 +22,8 @@ type Instance = api.Instance
 // ShowInstance is an instance as it is printed.
 func ShowInstance(i instance.Instance) Instance { return api.InstanceOf(i) }
 
-func stateStyle(s Instance) terminal.Style {
+// StateStyle is the meaning of a state: good, bad, or on its way.
+func StateStyle(s Instance) terminal.Style {
 	switch s.State {
 	case record.Running:
 		if len(s.Changed) > 0 || s.AtRisk {
@@ -37,9 +38,9 @@ func stateStyle(s Instance) terminal.Style {
 	return terminal.Warn
 }
 
-// shownState is a state as people see it: what is wrong is in upper case, so that it is
+// ShownState is a state as people see it: what is wrong is in upper case, so that it is
 // seen without colours, and a star says that others have changed the instance.
-func shownState(s Instance) string {
+func ShownState(s Instance) string {
 	state := s.State
 	switch state {
 	case record.Failed, record.Absent, record.Unknown:
@@ -51,9 +52,9 @@ func shownState(s Instance) string {
 	return state
 }
 
-// shownSince is how long an instance has been in its state. Where that is not known, it
+// ShownSince is how long an instance has been in its state. Where that is not known, it
 // is less than since its record was written.
-func shownSince(now time.Time, s Instance) string {
+func ShownSince(now time.Time, s Instance) string {
 	if s.Since.IsZero() {
 		return "<" + terminal.Age(now, s.Updated)
 	}
@@ -105,7 +106,7 @@ func InstanceList(e *Env) terminal.List[Instance] {
 		Wide:  []string{"name", "state", "cpus", "memory", "address", "since", "pool", "nics", "disks", "id", "zone", "reason"},
 		Columns: []column{
 			{Name: "name", Value: func(s Instance) string { return s.Name }},
-			{Name: "state", Value: func(s Instance) string { return s.State }, Human: shownState, Style: stateStyle},
+			{Name: "state", Value: func(s Instance) string { return s.State }, Human: ShownState, Style: StateStyle},
 			{Name: "cpus", Value: func(s Instance) string { return strconv.Itoa(s.CPUs) }, Right: true},
 			{Name: "memory", Value: func(s Instance) string { return strconv.FormatUint(s.Memory, 10) }, Human: func(s Instance) string { return terminal.FormatSize(s.Memory) }, Right: true},
 			{Name: "address", Value: func(s Instance) string { return s.Address }, Human: func(s Instance) string { ip, _, _ := strings.Cut(s.Address, "/"); return ip }},
@@ -119,7 +120,7 @@ func InstanceList(e *Env) terminal.List[Instance] {
 			{Name: "wanted", Value: func(s Instance) string { return s.Wanted }, Extra: true},
 			{Name: "protected", Value: func(s Instance) string { return strconv.FormatBool(s.Protected) }, Extra: true},
 			{Name: "generation", Value: func(s Instance) string { return strconv.FormatUint(s.Generation, 10) }, Right: true, Extra: true},
-			{Name: "since", Value: func(s Instance) string { return written(s.Since) }, Human: func(s Instance) string { return shownSince(e.Now(), s) }, Extra: true},
+			{Name: "since", Value: func(s Instance) string { return written(s.Since) }, Human: func(s Instance) string { return ShownSince(e.Now(), s) }, Extra: true},
 			{Name: "nics", Value: nicsOf, Extra: true},
 			{Name: "disks", Value: disks, Extra: true},
 		},

@@ -8,46 +8,127 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/comparison"
 	"github.com/sledctl/sledctl/sled/instance/documents"
 )
 
 // formatTOML is the document of an instance, which only instance get prints.
 const formatTOML terminal.Format = "toml"
 
+type getOptions struct {
+	far      remote
+	diff     bool
+	detailed bool
+}
+
 func newGet(env *cli.Env) *cobra.Command {
-	var far remote
+	var o getOptions
 	cmd := &cobra.Command{
-		Use:   "get NAME|UUID",
-		Short: "Show one instance",
-		Long: `Show one instance. With -o toml, print the document that describes it, with nothing left open: instance ensure -f takes it, and finds
-nothing to do while the instance runs. An instance whose spec has secrets has no such document (exit 8).`,
-		Example: `  sledctl instance get web1 -o json
+		Use:   "get NAME|UUID ...",
+		Short: "Show an instance, wanted and observed",
+		Long: `Show an instance, wanted and observed. On a terminal, a screen begins with its state, the reason, and the command to type. Below
+stands what is wanted (the record, and what follows from it) next to what is observed (by Propolis, the links and the zone's
+configuration), then what the instance is made of on the host.
+
+With --diff, print only what differs. In a pipe, and with -o table or --columns, one row is printed.
+
+With -o toml, print the document that describes the instance, with nothing left open: instance ensure -f takes it, and finds nothing
+to do while the instance runs. An instance whose spec has secrets has no such document (exit 8).`,
+		Example: `  sledctl instance get web1
+  sledctl instance get web1 --diff --detailed-exitcode
   sledctl instance get web1 -o toml >web1.toml`,
-		Args: cobra.ExactArgs(1),
-		RunE: env.Run(func(ctx context.Context, args []string) error {
-			switch {
-			case env.Output.Format == formatTOML && far.is():
-				return &cli.UsageError{Text: "an agent cannot be asked for -o toml", Advice: "run it on the sled"}
-			case env.Output.Format == formatTOML:
-				return printDocument(ctx, env, args[0])
-			case far.is():
-				return changeRemotely(ctx, env, far, cli.Mutation{}, manyFlags{parallel: 1}, args, "")
-			}
-			if err := cli.InstanceList(env).Check(env.Output); err != nil {
-				return err
-			}
-			s, op, err := env.Instances(ctx)
-			if err != nil {
-				return err
-			}
-			return env.PrintInstance(ctx, s, op, args[0], instance.Settings.Get)
-		}),
+		Args: cobra.MinimumNArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error { return runGet(ctx, env, o, args) }),
 	}
-	far.add(cmd)
+	cmd.Flags().BoolVar(&o.diff, "diff", false, "print only what differs")
+	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "with --diff: exit 10 if something differs")
+	o.far.add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
+}
+
+func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error {
+	document := e.Output.Format == formatTOML
+	switch {
+	case (document || o.diff) && o.far.is():
+		return &cli.UsageError{Text: "an agent cannot be asked for --diff or -o toml", Advice: "run it on the sled"}
+	case (document || o.diff) && len(refs) > 1:
+		return &cli.UsageError{Text: "instance get: --diff and -o toml are about one instance"}
+	case document:
+		return printDocument(ctx, e, refs[0])
+	case o.far.is():
+		return changeRemotely(ctx, e, o.far, cli.Mutation{}, manyFlags{parallel: 1}, refs, "")
+	}
+	list := cli.InstanceList(e)
+	if o.diff {
+		if err := rowList().Check(e.Output); err != nil {
+			return err
+		}
+	} else if err := list.Check(e.Output); err != nil {
+		return err
+	}
+	all, err := compare(ctx, e, refs)
+	switch {
+	case err != nil:
+		return err
+	case o.diff:
+		return printDifferences(e, o, all[0])
+	case e.Output.Screen(e.Streams.Out):
+		return printScreens(e, all)
+	case len(all) == 1 && e.Output.Format == terminal.FormatJSON:
+		return gotList().PrintOne(e.Streams.Out, e.Output, gotOf(all[0]))
+	}
+	shown := make([]cli.Instance, len(all))
+	for i, c := range all {
+		shown[i] = cli.ShowInstance(c.Instance)
+	}
+	return list.Print(e.Streams.Out, e.Output, shown)
+}
+
+// compare looks at each instance.
+func compare(ctx context.Context, e *cli.Env, refs []string) ([]comparison.Comparison, error) {
+	s, env, err := e.Instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view, err := e.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]comparison.Comparison, len(refs))
+	for i, ref := range refs {
+		if all[i], err = comparison.Look(ctx, s, env, view, ref); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func printDifferences(e *cli.Env, o getOptions, c comparison.Comparison) error {
+	differing := c.Differing()
+	if len(differing) == 0 && e.Output.Format != terminal.FormatJSON {
+		e.Progress.Say("no difference")
+		return nil
+	}
+	if err := rowList().Print(e.Streams.Out, e.Output, differing); err != nil || !o.detailed || len(differing) == 0 {
+		return err
+	}
+	return cli.ErrDifferences
+}
+
+func printScreens(e *cli.Env, all []comparison.Comparison) error {
+	for i, c := range all {
+		if i > 0 {
+			if _, err := io.WriteString(e.Streams.Out, "\n"); err != nil {
+				return err
+			}
+		}
+		if err := screen(e.Streams.Out, e.Now(), c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printDocument prints what instance ensure -f reads.

@@ -71,6 +71,12 @@ func (o Output) Table(s *Stream) bool {
 	return err == nil && (f == FormatTable || f == FormatWide)
 }
 
+// Screen says whether people get more than a table: nothing was asked for, and it is a
+// terminal.
+func (o Output) Screen(s *Stream) bool {
+	return o.Format == FormatAuto && o.Columns == nil && s.Terminal
+}
+
 // format is the one that a stream gets.
 func (o Output) format(s *Stream) (Format, error) {
 	switch {

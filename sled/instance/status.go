@@ -123,13 +123,20 @@ func Observes() inventory.Want { return inventory.Want{Parts: observable()} }
 func (s Settings) ObserveAll(
 	ctx context.Context, env operation.Env, view ledger.View, records []record.Record, want inventory.Want,
 ) ([]Instance, error) {
-	boot, err := operation.Boot(env)
-	if err != nil {
-		return nil, err
-	}
 	inv := &inventory.Inventory{}
 	if hasRun(records) {
 		inv = inventory.Look(ctx, env.Host, want)
+	}
+	return s.ObserveIn(ctx, env, view, records, inv)
+}
+
+// ObserveIn is ObserveAll with an inventory that exists.
+func (s Settings) ObserveIn(
+	ctx context.Context, env operation.Env, view ledger.View, records []record.Record, inv *inventory.Inventory,
+) ([]Instance, error) {
+	boot, err := operation.Boot(env)
+	if err != nil {
+		return nil, err
 	}
 	b, work, lost := s.Blueprint(), atWork(view), s.lostPools(view, inv)
 	all := make([]Instance, len(records))

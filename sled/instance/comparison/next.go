@@ -1,0 +1,34 @@
+package comparison
+
+import (
+	"slices"
+
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// Next is a command to type, and what it does.
+type Next struct{ Command, Does string }
+
+// Next are the commands that repair what is wrong with the instance, or show more of it.
+// While a run is at work on it, there is none.
+func (c Comparison) Next() []Next {
+	down := []record.State{record.Failed, record.Absent, record.Creating, "destroyed", record.Stopped}
+	switch {
+	case c.Busy != nil || c.State == record.Unknown:
+		return nil
+	case c.Migration != nil:
+		return []Next{{"sledctl instance migrate " + c.Name, "resumes the migration"}}
+	case c.AtRisk:
+		return []Next{{"sledctl storage list", "shows the pool and its disk"}}
+	case c.Wanted == record.WantedRunning && slices.Contains(down, c.State):
+		return []Next{{"sledctl instance ensure " + c.Name, "rebuilds it: same UUID, address and MACs"}}
+	case c.Wanted == record.WantedStopped && c.State == record.Stopped:
+		return []Next{{"sledctl instance start " + c.Name, "starts it"}}
+	case len(c.Differing()) > 0:
+		return []Next{
+			{"sledctl instance get " + c.Name + " --diff", "shows what differs"},
+			{"sledctl instance stop " + c.Name + " && sledctl instance start " + c.Name, "rebuilds it: powers the VM off"},
+		}
+	}
+	return nil
+}
