@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -81,7 +82,7 @@ func TestAStatusDoesNotWaitForWhatIsStuck(t *testing.T) {
 		}
 		defer release()
 		for command, shown := range map[string][]string{
-			"zpool list":      {"UNKNOWN  look at pools: list pools: zpool did not answer within 5 s", "1 of 1 wanted are up", "1 of 1 copies", "instance stop web1, 0s (pid 4711)"},
+			"zpool list":      {"UNKNOWN  look at pools: list pools: zpool did not answer within 5 s", "1 of 1 wanted are up", "1 of 1 copies", "s (pid 4711)"},
 			"zoneadm list":    {"UNKNOWN  look at zones: list zones: zoneadm did not answer within 5 s", "0 of 1 wanted are up: 1 unknown", "u2 1 of 1", "POOLS  3 of 3 online"},
 			"dladm show-link": {"UNKNOWN  look at links: ", "1 of 1 wanted are up", "POOLS  3 of 3 online"},
 			"rsrvrctl":        {"1 of 1 wanted are up", "POOLS  3 of 3 online"},
@@ -101,6 +102,39 @@ func TestAStatusDoesNotWaitForWhatIsStuck(t *testing.T) {
 			if err := s.World().Update(t.Context(), func(tx *world.Tx) error { tx.Disarm(f.Name, f.Match); return nil }); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// Behind a new ledger the VMs of the old one run on, and status leads to their adoption.
+// The zone of one that does not run is for reap, or is adopted as well.
+func TestAStatusNamesWhatNoRecordHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sledtest.New(t, sledtest.Small(), "")
+		s.Run("bootstrap")
+		s.Run("instance ensure web1")
+		s.Run("instance ensure web2")
+		zone := strings.TrimSpace(s.Run("instance get web2 -H --columns zone"))
+		s.LoseLedger()
+		if r, err := s.Host().Run(t.Context(), host.Command{Program: "zoneadm", Args: []string{"-z", zone, "halt"}}); err != nil || r.Exit != 0 {
+			t.Fatalf("%s: %s, %v", zone, r.Stderr, err)
+		}
+		s.Run("bootstrap --new-ledger")
+		line := func() string {
+			line, _, _ := strings.Cut(s.Try("status --check").Out, " |")
+			return line
+		}
+		if got := line(); got != "sled ATTENTION vm-unrecorded reap key-development" {
+			t.Errorf("behind the loss: %s", got)
+		}
+		s.Run("instance adopt --all --dry-run")
+		s.Run("instance adopt --all")
+		if got := line(); got != "sled TROUBLE vm-absent key-development" {
+			t.Errorf("adopted: %s", got)
+		}
+		s.Run("instance ensure web2")
+		if got := line(); got != "sled ATTENTION key-development" {
+			t.Errorf("ensured: %s", got)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // Seen is what was looked at, and what is recorded.
@@ -43,6 +44,8 @@ type Seen struct {
 	Nexus string
 	// Faults are those that are armed on a simulated sled.
 	Faults []string
+	// Unrecorded are zones of sledctl in no record.
+	Unrecorded []zone.Zone
 	// Bases are those that no VM can be cloned from.
 	Bases []base.Status
 	// DevelopmentKey says that disks are encrypted with the public key.
@@ -83,7 +86,7 @@ func Judge(seen Seen) Status {
 	j.pools = j.poolList()
 	for _, look := range []func(){
 		j.ledgerProblems, j.diskProblems, j.unprepared, j.poolProblems, j.deadOperations, j.vmProblems, j.migrationProblems,
-		j.longOperations, j.fullPools, j.fullMemory, j.changedVMs, j.basesProblems, j.agentProblem, j.datasetProblems, j.otherProblems,
+		j.longOperations, j.fullPools, j.fullMemory, j.changedVMs, j.strayZones, j.basesProblems, j.agentProblem, j.datasetProblems, j.otherProblems,
 	} {
 		look()
 	}

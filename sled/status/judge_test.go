@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/zone"
 )
 
 const (
@@ -201,6 +202,10 @@ func TestEachProblem(t *testing.T) {
 		"two things differ that only an operator can repair": {func(s *Seen) {
 			s.Drifts = []storage.Drift{{Kind: "disk", Name: "c1", Property: "pool", RepairedBy: "operator"}, {Kind: "disk", Name: "c2", Property: "pool", RepairedBy: "operator"}}
 		}, []string{"~ dataset-differs: 2 disks, pools or datasets are not as they must be > sledctl storage check"}},
+		"zones are in no record": {func(s *Seen) {
+			s.Unrecorded = []zone.Zone{{Name: "a", State: zone.Running}, {Name: "b", State: zone.Running}, {Name: "c", State: zone.Installed}}
+		}, []string{"~ vm-unrecorded: 2 zones of sledctl run and are in no record > sledctl instance adopt --all --dry-run",
+			"~ reap: 1 zone of sledctl does not run and is in no record > sledctl reap --dry-run"}},
 		"a base is invalid": {func(s *Seen) {
 			s.Bases = []base.Status{{Record: base.Record{Zone: "base1", Pool: pool1}, Reason: "its zone is gone"}, {Record: base.Record{Zone: "base2", Pool: pool2}}}
 			s.Items = append(s.Items, storage.Item{Kind: "disk", Name: "c3", State: "absent"})

@@ -78,16 +78,22 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 func (s Settings) lookAtHost(ctx context.Context, env operation.Env, h host.Host, seen *Seen) (unknown []error) {
 	env.Host = inventory.Prefetch(ctx, h, s.Storage.Observes(), instance.Observes())
 	var wg sync.WaitGroup
-	var disks, vms, bases error
+	var disks, vms, bases, strays error
 	wg.Go(func() { seen.Items, seen.Drifts, disks = s.Storage.Survey(ctx, env.Host, s.View) })
 	wg.Go(func() { vms = s.lookAtInstances(ctx, env, seen) })
+	wg.Go(func() {
+		zones, err := inventory.Look(ctx, env.Host, instance.Observes()).Zones()
+		if strays = err; err == nil && s.NoLedger == nil {
+			seen.Unrecorded, strays = unrecorded(s.Base.Names, s.View, zones)
+		}
+	})
 	wg.Go(func() { seen.Bases, bases = s.Base.Invalid(ctx, env.Host, s.View) })
 	records, err := storage.Records(s.View)
 	for _, r := range records {
 		seen.Disks = append(seen.Disks, r)
 	}
 	wg.Wait()
-	return []error{disks, vms, bases, err}
+	return []error{disks, vms, bases, strays, err}
 }
 
 func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *Seen) (err error) {
