@@ -129,6 +129,7 @@ func (b bench) measurements() []measurement {
 		{"64 at once", b.crowd},
 		{"a large sled", b.large},
 		{"agent", b.agents},
+		{"next to peers", b.peers},
 		{"host commands", b.counts},
 	}
 }
