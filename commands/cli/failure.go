@@ -83,6 +83,10 @@ func printFailure(f failure.Document, w *terminal.Stream, format terminal.Format
 	if f.Exit == failure.ExitDifferences || f.Exit == failure.ExitTrouble {
 		return
 	}
+	if w.Terminal {
+		_, _ = w.Write([]byte(reported(f, w))) // stderr is the last resort
+		return
+	}
 	line := func(style terminal.Style, what, text string) {
 		fmt.Fprintf(w, "sledctl: %s %s\n", w.Style(style, what+":"), terminal.Printable(text))
 	}

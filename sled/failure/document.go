@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // Document is a failure, as -o json prints it.
@@ -36,6 +37,9 @@ type Document struct {
 	Log     *plan.Quote `json:"log,omitempty"`
 	Bundles []string    `json:"bundles,omitempty"`
 	Hint    string      `json:"hint,omitempty"`
+	// Next are the commands of the hint, and Groups the causes of a verb on many.
+	Next   []string  `json:"next,omitempty"`
+	Groups []groupOf `json:"groups,omitempty"`
 
 	Changed bool `json:"-"` // an operation had begun to change the host
 
@@ -78,6 +82,16 @@ func Of(err error, started time.Time) Document {
 	d.Exit, d.timeUp = exitCode(err, d.Leftovers), is[*TimeoutError](err)
 	d.Cause = causeOf(d.Exit)
 	d.Hint = joined("; ", hintOf(err, d), d.bundleHint())
+	for _, next := range NextOf(d.Hint) {
+		if next.Command != "" {
+			d.Next = append(d.Next, next.Command)
+		}
+	}
+	if many, ok := errors.AsType[*instance.PartialError](err); ok {
+		for _, g := range many.Groups() {
+			d.Groups = append(d.Groups, groupOf{len(g.Names), Text(g.Err), g.Names})
+		}
+	}
 	return d
 }
 

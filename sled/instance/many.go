@@ -59,8 +59,33 @@ func (f Failure) text() string {
 	return regexp.MustCompile(`\b`+regexp.QuoteMeta(f.Name)+`\b|`+numbers).ReplaceAllString(f.Err.Error(), "…")
 }
 
-// Error names each with its cause, a line for each. A cause that is the same of all
-// stands once, with their count, and with the names of the others if it has one.
+// Group is failures that have one cause.
+type Group struct {
+	Names []string
+	Err   error // of the first of them
+}
+
+// Groups are the failures by their causes: the largest group first, of equals that of the
+// first failure. Names, ids and numbers do not make a cause another one.
+func (e *PartialError) Groups() []Group {
+	var groups []Group
+	at := map[string]int{}
+	for _, f := range e.Failures {
+		text := f.text()
+		n, known := at[text]
+		if !known {
+			n = len(groups)
+			at[text], groups = n, append(groups, Group{Err: f.Err})
+		}
+		groups[n].Names = append(groups[n].Names, f.Name)
+	}
+	slices.SortStableFunc(groups, func(a, b Group) int { return len(b.Names) - len(a.Names) })
+	return groups
+}
+
+// Error has a line for each cause, with the names of those that it kept from being done.
+// A cause that is the same of all, and of which none was done, stands once, with their
+// count, and with the names of the others if it has one.
 func (e *PartialError) Error() string {
 	if one := e.One(); one != nil && e.Of > 1 {
 		text := fmt.Sprintf("none of %d instances: %v", e.Of, one)
@@ -75,8 +100,8 @@ func (e *PartialError) Error() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d instances: not done", len(e.Failures), e.Of)
-	for _, f := range e.Failures {
-		fmt.Fprintf(&b, "\n  %s: %v", f.Name, f.Err)
+	for _, g := range e.Groups() {
+		fmt.Fprintf(&b, "\n  %s: %v", strings.Join(g.Names, ", "), g.Err)
 	}
 	return b.String()
 }

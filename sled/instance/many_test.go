@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,6 +53,25 @@ func TestACauseOfAllIsToldOnce(t *testing.T) {
 		if err.Error() != want {
 			t.Errorf("%q, want %q", err, want)
 		}
+	}
+}
+
+// Of several causes, the one of most instances comes first, once, with all their names.
+func TestFailuresAreGroupedByCause(t *testing.T) {
+	id := func(n int) string { return fmt.Sprintf("%08d-0000-4000-8000-000000000000", n) }
+	err := &PartialError{Of: 9, Failures: []Failure{
+		{"ci3", errors.New("zone propolis_" + id(3) + " of ci3: out of space")},
+		{"web1", errors.New("web1 is locked")},
+		{"ci7", errors.New("zone propolis_" + id(7) + " of ci7: out of space")},
+		{"dev-2", errors.New("zone propolis_" + id(2) + " of dev-2: out of space")},
+		{"web2", errors.New("no such pool")},
+	}}
+	want := "5 of 9 instances: not done" +
+		"\n  ci3, ci7, dev-2: zone propolis_" + id(3) + " of ci3: out of space" +
+		"\n  web1: web1 is locked" +
+		"\n  web2: no such pool"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
 	}
 }
 
