@@ -8,11 +8,20 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Tops is List of the roots and what lies at most depth names below them, without sizes: a
+// Tops is List of the roots and what lies at most depth names below them: a
 // snapshot lies one below its dataset. It is one command: zfs get -d walks no deeper
 // (zfs_callback of usr/src/cmd/zfs/zfs_iter.c). Errors: as of List.
 func Tops(ctx context.Context, h host.Host, roots []string, depth int, more []string) ([]Dataset, error) {
-	return list(ctx, h, roots, slices.DeleteFunc(native(), isSize), more, func(p []string) host.Command { return topsCommand(roots, depth, p) })
+	return tops(ctx, h, roots, native(), depth, more)
+}
+
+// Sizeless is Tops without Used and Available.
+func Sizeless(ctx context.Context, h host.Host, roots []string, depth int, more []string) ([]Dataset, error) {
+	return tops(ctx, h, roots, slices.DeleteFunc(native(), isSize), depth, more)
+}
+
+func tops(ctx context.Context, h host.Host, roots, properties []string, depth int, more []string) ([]Dataset, error) {
+	return list(ctx, h, roots, properties, more, func(p []string) host.Command { return topsCommand(roots, depth, p) })
 }
 
 // isSize says whether a property is one that is added up, from all that lies below a dataset.

@@ -14,7 +14,8 @@ import (
 // them: a sled has thousands. What carries a mark and is not accounted for is always
 // among them, wherever it lies, unless Recorded is nil.
 type Narrow struct {
-	// Depth is how many names below a root everything is listed.
+	// Depth is how many names below a root everything is listed: with sizes only where that
+	// is all that is listed.
 	Depth int
 	// Whole are datasets that are listed with all that lies below them. One that does not
 	// exist is not listed.
@@ -67,7 +68,7 @@ var errMany = errors.New("many datasets are not accounted for")
 func (w Want) few(ctx context.Context, h host.Host, roots []string) ([]zfs.Dataset, error) {
 	var tops, marked, whole, others []zfs.Dataset
 	err := both(
-		func() (err error) { tops, err = zfs.Tops(ctx, h, roots, w.Narrow.Depth, w.User); return err },
+		func() (err error) { tops, err = zfs.Sizeless(ctx, h, roots, w.Narrow.Depth, w.User); return err },
 		func() (err error) { marked, err = zfs.Marked(ctx, h, roots, w.User); return err },
 	)
 	if err != nil {
@@ -80,7 +81,7 @@ func (w Want) few(ctx context.Context, h host.Host, roots []string) ([]zfs.Datas
 	}
 	err = both(
 		func() (err error) { whole, err = w.whole(ctx, h, trees, unsure); return err },
-		func() (err error) { others, err = zfs.Tops(ctx, h, names, 0, w.User); return err },
+		func() (err error) { others, err = zfs.Sizeless(ctx, h, names, 0, w.User); return err },
 	)
 	return joined(whole, tops, others), err
 }
