@@ -245,12 +245,15 @@ func (z *zfsCall) find(w walk, operands []string) (s *zfs.Survey, found []*world
 // takes says whether a dataset is one of those wanted, given how many names deep
 // the operand is.
 func (w walk) takes(tx *world.Tx, d *world.Dataset, operand bool, base int) bool {
-	kind, depth := zfs.Kind(d), strings.Count(d.Name, "/")
-	if kind == zfs.TypeSnapshot {
-		depth++
-	}
-	if w.depth >= 0 && !operand && depth-base > w.depth {
-		return false
+	kind := zfs.Kind(d)
+	if w.depth >= 0 && !operand {
+		depth := strings.Count(d.Name, "/")
+		if kind == zfs.TypeSnapshot {
+			depth++
+		}
+		if depth-base > w.depth {
+			return false
+		}
 	}
 	if kind != zfs.TypeSnapshot || operand || !w.poolDecides {
 		return kind&w.types != 0

@@ -92,12 +92,17 @@ func (s *Survey) PoolValue(p *world.Pool, property string, literal bool) string 
 // allocated is what the datasets of a pool have written; what is only reserved
 // does not count.
 func (s *Survey) allocated(p *world.Pool) uint64 {
-	total := p.Ballast
+	total, known := s.allocation[p]
+	if known {
+		return total
+	}
+	total = p.Ballast
 	if root := FindDataset(s.tx, p.Name); root != nil {
 		for _, own := range s.written(root) {
 			total += own
 		}
 	}
+	s.allocation[p] = total
 	return total
 }
 

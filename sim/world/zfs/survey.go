@@ -18,10 +18,14 @@ type Survey struct {
 
 	sorted []*world.Dataset
 	taken  map[*world.Dataset]uint64 // what used has added up
+
+	allocation map[*world.Pool]uint64 // and allocated
 }
 
 // NewSurvey looks at the datasets of imported pools.
-func NewSurvey(tx *world.Tx) *Survey { return &Survey{tx: tx, taken: map[*world.Dataset]uint64{}} }
+func NewSurvey(tx *world.Tx) *Survey {
+	return &Survey{tx: tx, taken: map[*world.Dataset]uint64{}, allocation: map[*world.Pool]uint64{}}
+}
 
 // All are the datasets in the order of zfs list.
 func (s *Survey) All() []*world.Dataset {
