@@ -45,6 +45,16 @@ func TestAWatchPrintsWhatChanges(t *testing.T) {
 		if got := strings.Join(verdicts, ", "); got != want || a.Exit != 7 {
 			t.Errorf("exit %d, %s: %s%s", a.Exit, got, a.Out, a.Errs)
 		}
+		// The command that it names, as it stands.
+		_, next, _ := strings.Cut(s.Run("status -H --columns code,next"), "pool-unavail\t")
+		typed, _, _ := strings.Cut(next, "\n")
+		words := strings.Fields(typed)
+		if r, err := s.Host().Run(t.Context(), host.Command{Program: words[0], Args: words[1:]}); err != nil || r.Exit != 0 {
+			t.Fatalf("%s: %s, %v", typed, r.Stderr, err)
+		}
+		if a := s.Try("status --check"); a.Exit != 10 || !strings.HasPrefix(a.Out, "sled ATTENTION key-development |") {
+			t.Errorf("behind %s: exit %d: %s", typed, a.Exit, a.Out)
+		}
 	})
 }
 
@@ -57,7 +67,7 @@ func TestAWatchIsLeftByAKey(t *testing.T) {
 			env, _, _ := commands.On(s.Host(), nil)
 			streams, out, errs := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 80, In: key, Environ: []string{"TERM=xterm", "NO_COLOR=1"}})
 			*env.Streams = *streams
-			exit := commands.Run(t.Context(), env, []string{"status", "--watch"})
+			exit := commands.Run(t.Context(), env, []string{"status", "--watch", "--timeout", "10s"})
 			text := out.String()
 			if exit != 0 || !strings.HasPrefix(text, "\x1b[?1049h\x1b[?25l\x1b[H") || !strings.HasSuffix(text, "\x1b[?25h\x1b[?1049l") || strings.Count(text, "LEDGER") != 1 {
 				t.Errorf("%q: exit %d, %q %s", key, exit, text, errs)
