@@ -65,7 +65,7 @@ func TestEachCommandIsDescribedInOneShape(t *testing.T) {
 // imperatives are the verbs with which short texts begin.
 func imperatives() []string {
 	return []string{
-		"Add", "Adopt", "Arm", "Attach", "Boot", "Collect", "Compare", "Connect", "Control", "Convert", "Create", "Delete", "Disarm", "Drop", "Fill",
+		"Add", "Adopt", "Arm", "Attach", "Boot", "Collect", "Compare", "Connect", "Control", "Convert", "Create", "Delete", "Disarm", "Drop", "Edit", "Fill",
 		"Get", "Give", "Halt", "List", "Make", "Manage", "Move", "Open", "Power", "Power-cycle", "Prepare", "Print", "Pull", "Put", "Record", "Remember",
 		"Remove", "Report", "Reset", "Restore", "Run", "Send", "Serve", "Show", "Start", "Sweep", "Undo", "Verify", "Wait",
 	}

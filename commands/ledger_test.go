@@ -91,6 +91,7 @@ var stateless = map[string]string{
 	"storage check":  "the ledger lies on what it checks",
 	"storage format": "the ledger will lie on what it makes",
 	"sim":            "it is about the simulation, not about the sled",
+	"instance edit":  "it needs a terminal first; then it begins as instance get -o toml does",
 	"version":        "it is about the program",
 
 	"propolis spec validate": "it is about a document",
@@ -107,7 +108,7 @@ func statefully() []string {
 		"status", "agent --listen unix:/nowhere/agent.sock", "nics list", "nics sync",
 		"base list", "base ensure", "base retire propolis_base_11111111_1",
 		"history", "trace", "trace --list", "trace " + uuid,
-		"instance list", "instance get a", "instance ensure a", "instance ensure --all", "instance start a", "instance stop a", "instance stop --all",
+		"instance list", "instance get a", "instance get a -o toml", "instance get a --diff", "instance ensure a", "instance ensure --all", "instance start a", "instance stop a", "instance stop --all",
 		"instance reboot a", "instance migrate a --to b", "instance delete a", "instance adopt --all", "instance history a", "instance watch a", "instance wait a --for running", "instance console a", "instance ensure a --degraded",
 		"ledger show", "ledger show instance/", "ledger export", "ledger import testdata/export.json", "ledger check", "ledger heal", "ledger heal --keep " + uuid + " --yes",
 		"ledger heal --degraded",

@@ -14,6 +14,7 @@ func New(env *cli.Env) *cobra.Command {
 		{Name: "ensure", Make: newEnsure},
 		{Name: "list", Make: newList},
 		{Name: "get", Make: newGet},
+		{Name: "edit", Make: newEdit},
 		{Name: "start", Make: newStart},
 		{Name: "stop", Make: newStop},
 		{Name: "reboot", Make: newReboot},

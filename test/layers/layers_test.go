@@ -58,7 +58,7 @@ func layers() map[string]place {
 		"commands/agent":       {layer: 7, below: 1},
 		"commands/base":        {layer: 7, below: 1},
 		"commands/bootstrap":   {layer: 7, below: 1},
-		"commands/instance":    {layer: 7, below: 1, machine: []use{useFiles, useSignals}},
+		"commands/instance":    {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // an editor
 		"commands/ledger":      {layer: 7, below: 1},
 		"commands/propolis":    {layer: 7, below: 1},
 		"commands/reap":        {layer: 7, below: 1},
