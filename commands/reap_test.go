@@ -54,7 +54,7 @@ func TestReapIsReadableAt80Columns(t *testing.T) {
 		s.Run("bootstrap")
 		s.Run("instance ensure web1")
 		zone := s.Value("instance get web1 -H --columns zone")
-		a := onTerminal(s, "reap --dry-run", "")
+		a := onTerminal(s, "reap --dry-run --all-objects", "")
 		lines := strings.Split(ansi.Strip(a.Out), "\n")
 		said := false
 		for i, line := range lines {

@@ -53,6 +53,7 @@ func TestScreensOfTheDrill(t *testing.T) {
 		{"instance_get_changed", "instance get web10"},
 		{"instance_get_failed", "instance get web06"},
 		{"instance_get_disk", "instance get db01"},
+		{"reap", "reap -n"},
 		{"instance_list_not_running", "instance list --filter state!=running --sort -memory,name"},
 	} {
 		for _, width := range []int{80, 140} {
@@ -101,7 +102,7 @@ func alike(screen string) string {
 // looks are the commands that print a table, or something as wide.
 var looks = []string{
 	"instance list", "instance get web1", "zone list", "vnic list", "base list", "storage list", "storage check",
-	"status", "status --problems", "trace --list", "ledger show", "ledger check", "reap -n", "zone bundle list",
+	"status", "status --problems", "trace --list", "ledger show", "ledger check", "reap -n", "reap -n --all-objects", "zone bundle list",
 }
 
 // No table is wider than its terminal, and no cell of one is cut.

@@ -22,6 +22,8 @@ type reapFlags struct {
 	yes              bool
 	plan             string
 	include, exclude []string
+	changes          bool // print only the removals, and what needs a look
+	allObjects       bool // on a terminal, too
 }
 
 // New is the command reap.
@@ -66,6 +68,8 @@ and the sled's network. The records of the instances stay too: instance ensure c
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "remove all sledctl objects, running or not; asks first")
 	flags.BoolVar(&f.yes, "yes", false, "with --all: do not ask")
+	flags.BoolVar(&f.changes, "changes", false, "print only removals, and the objects that need a look")
+	flags.BoolVar(&f.allObjects, "all-objects", false, "print all objects on a terminal, too, one by one")
 	flags.StringVar(&f.plan, "plan", "", "remove only what the plan in `FILE` lists; - is stdin")
 	flags.StringArrayVar(&f.include, "include", nil, "only these: KIND or KIND/NAME, * matches anything; repeatable")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "not these: KIND or KIND/NAME, * matches anything; repeatable")
@@ -77,6 +81,12 @@ and the sled's network. The records of the instances stay too: instance ensure c
 func run(ctx context.Context, e *cli.Env, f reapFlags) error {
 	if err := objectList().Check(e.Output); err != nil {
 		return err
+	}
+	switch {
+	case f.changes && f.allObjects:
+		return &cli.UsageError{Text: "--changes and --all-objects cannot both be given"}
+	case f.changes && e.Output.Format == terminal.FormatJSON:
+		return &cli.UsageError{Text: "--changes cannot be used with -o json: its output is the plan that --plan reads, which has all objects"}
 	}
 	choice, err := readReapChoice(e.Streams, f)
 	if err != nil {
@@ -114,14 +124,28 @@ func tellReap(e *cli.Env, f reapFlags, findings reap.Findings, report operation.
 	if err != nil && findings.Objects == nil {
 		return err
 	}
-	list := objectList()
-	list.Ledger = findings.Basis
-	perr := list.Print(e.Streams.Out, e.Output, showObjects(findings, f.plan != "", report, f.Dry()))
+	objects := showObjects(findings, f.plan != "", report, f.Dry())
+	asScreen := e.Output.Screen(e.Streams.Out) && !f.changes && !f.allObjects
+	perr := printObjects(e, f, findings, objects, asScreen)
 	for _, changed := range findings.Changed {
 		e.Progress.Warn(fmt.Errorf("%s %s of the plan %s", changed.Kind, changed.Name, changed.Now))
 	}
-	e.Progress.Say("%d objects are of others", findings.Foreign)
+	if !asScreen {
+		e.Progress.Say("%d objects are of others", findings.Foreign)
+	}
 	return cmp.Or(err, perr)
+}
+
+func printObjects(e *cli.Env, f reapFlags, findings reap.Findings, objects []shownObject, asScreen bool) error {
+	if asScreen {
+		return screen(e.Streams.Out, objects, findings.Foreign, f.Dry())
+	}
+	if f.changes {
+		objects = changes(objects)
+	}
+	list := objectList()
+	list.Ledger = findings.Basis
+	return list.Print(e.Streams.Out, e.Output, objects)
 }
 
 // agreeToAll asks whether everything is to go, and how much that is. What is
