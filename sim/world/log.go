@@ -138,7 +138,7 @@ func (l *logFile) rest() (string, error) {
 	size := max(0, now.Size()-l.end)
 	var text strings.Builder
 	text.Grow(int(size))
-	_, err = io.Copy(&text, io.NewSectionReader(l.file, l.end, size))
+	_, err = io.CopyBuffer(&text, io.NewSectionReader(l.file, l.end, size), make([]byte, min(size+1, 32<<10)))
 	return text.String(), err
 }
 
