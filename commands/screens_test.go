@@ -54,6 +54,7 @@ func TestScreensOfTheDrill(t *testing.T) {
 		{"instance_get_failed", "instance get web06"},
 		{"instance_get_disk", "instance get db01"},
 		{"reap", "reap -n"},
+		{"storage_list", "storage list"},
 		{"instance_list_not_running", "instance list --filter state!=running --sort -memory,name"},
 	} {
 		for _, width := range []int{80, 140} {

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -94,28 +96,33 @@ func itemDetail(i storage.Item) string {
 }
 
 func newList(env *cli.Env) *cobra.Command {
-	kind := ""
+	var kind string
+	var flat bool
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List disks, pools and datasets, and what differs",
 		Example: `  sledctl storage list
   sledctl storage list --kind disk
   sledctl storage list --kind dataset -H --columns name,mountpoint`,
 		Args: cobra.NoArgs,
-		RunE: env.Run(func(ctx context.Context, _ []string) error { return runList(ctx, env, kind) }),
+		RunE: env.Run(func(ctx context.Context, _ []string) error { return runList(ctx, env, kind, flat) }),
 	}
+	cmd.Flags().BoolVar(&flat, "flat", false, "print one object after the other on a terminal, too, not disk by disk")
 	cmd.Flags().StringVar(&kind, "kind", "", "only this kind, with its columns: disk, pool or dataset")
 	env.Complete(cmd, "kind", storage.Kinds)
 	env.AddOutput(cmd)
 	return cmd
 }
 
-func runList(ctx context.Context, e *cli.Env, kind string) error {
+func runList(ctx context.Context, e *cli.Env, kind string, flat bool) error {
 	if kind != "" && !slices.Contains(storage.Kinds(), kind) {
 		text := fmt.Sprintf("--kind %q: want %s", kind, strings.Join(storage.Kinds(), ", "))
 		if near := naming.Nearest(kind, storage.Kinds()); near != "" {
 			text = fmt.Sprintf("--kind %q: did you mean %s?", kind, near)
 		}
 		return &cli.UsageError{Text: text}
+	}
+	if kind == "" && !flat && e.Output.Screen(e.Streams.Out) {
+		return printTree(ctx, e)
 	}
 	return printItems(ctx, e, kind, func(i storage.Item) bool { return kind == "" || i.Kind == kind })
 }
@@ -134,4 +141,26 @@ func printItems(ctx context.Context, e *cli.Env, kind string, pick func(storage.
 		return err
 	}
 	return itemList(kind).Print(e.Streams.Out, e.Output, slices.DeleteFunc(items, func(i storage.Item) bool { return !pick(i) }))
+}
+
+// printTree prints disk by disk, for people.
+func printTree(ctx context.Context, e *cli.Env) error {
+	s, env, err := settingsOf(e)
+	if err != nil {
+		return err
+	}
+	view := maybeView(ctx, e)
+	items, err := s.List(ctx, env.Host, view)
+	if err != nil {
+		return err
+	}
+	known, err := storage.Records(view)
+	if err != nil {
+		return err
+	}
+	vms, err := record.All(view)
+	if err != nil {
+		return err
+	}
+	return tree(e.Streams.Out, branches(items, slices.Collect(maps.Values(known)), vms))
 }

@@ -16,14 +16,18 @@ import (
 
 // Item is a disk, pool or dataset, with what differs.
 type Item struct {
-	Kind   string `json:"kind"` // disk, pool, dataset
-	Name   string `json:"name"`
-	State  string `json:"state"`  // ready, or what is wrong in a word: absent, locked, blank, differs …
-	On     string `json:"on"`     // a pool's disk, a disk's slot
-	Pool   string `json:"pool"`   // a disk's, or a dataset's
-	Size   uint64 `json:"size"`   // bytes; of a dataset, what it uses
-	Free   uint64 `json:"free"`   // bytes
-	Serial string `json:"serial"` // a disk's
+	Kind  string `json:"kind"` // disk, pool, dataset
+	Name  string `json:"name"`
+	State string `json:"state"` // ready, or what is wrong in a word: absent, locked, blank, differs …
+	On    string `json:"on"`    // a pool's disk, a disk's slot
+	Pool  string `json:"pool"`  // a disk's, or a dataset's
+	Size  uint64 `json:"size"`  // bytes; of a dataset, what it uses
+	Free  uint64 `json:"free"`  // bytes
+	// Used and Available are what the datasets of a pool use, reservations too, and what is
+	// left to them, in bytes.
+	Used      uint64 `json:"used,omitempty"`
+	Available uint64 `json:"available,omitempty"`
+	Serial    string `json:"serial"` // a disk's
 	// Mountpoint is where a dataset must be mounted.
 	Mountpoint string `json:"mountpoint,omitempty"`
 	Reason     string `json:"reason"`
@@ -136,6 +140,12 @@ func (c *comparison) poolItems(pools []zfs.Pool) (items []Item) {
 			continue
 		}
 		item := Item{Kind: "pool", Name: p.Name, Size: p.Size, Free: p.Free}
+		if p.Answers() {
+			item.Used, item.Available = p.Size-p.Free, p.Free
+		}
+		if root, ok := c.seen.Inv.Dataset(p.Name); ok && p.Answers() {
+			item.Used, item.Available = max(root.Used, item.Used), root.Available
+		}
 		if !p.Answers() {
 			item.Free = 0
 		}
@@ -210,13 +220,9 @@ const fullFrom = 95
 // room reports whether a pool that is online is full: by what its datasets use, or by
 // what zpool counts, as CAP does.
 func (c *comparison) room(i Item) Item {
-	root, ok := c.seen.Inv.Dataset(i.Name)
-	if !ok || i.State != "ready" {
-		return i
-	}
-	used := max(percent(root.Used, root.Used+root.Available), percent(i.Size-i.Free, i.Size))
-	if used >= fullFrom {
-		i.State, i.Free, i.Reason = "full", root.Available, fmt.Sprintf("%d%% of it is in use", used)
+	used := percent(i.Used, i.Used+i.Available)
+	if i.State == "ready" && used >= fullFrom {
+		i.State, i.Free, i.Reason = "full", i.Available, fmt.Sprintf("%d%% of it is in use", used)
 	}
 	return i
 }
