@@ -173,7 +173,7 @@ func (j *judge) changedVMs() {
 		if up(i) && len(i.Changed) > 0 && !j.atWork(i) {
 			j.add(Problem{
 				Code: "vm-changed", Severity: Attention, Subject: ofVM(i),
-				Text: i.Name + " runs, and " + unnamed(strings.Join(i.Changed, "; ")), Next: []string{"sledctl instance get " + i.Name},
+				Text: i.Name + " runs, and " + unnamed(strings.Join(i.Changed, "; ")), Next: []string{"sledctl instance get " + i.Name + " --diff"},
 			})
 		}
 	}

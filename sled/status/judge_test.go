@@ -180,7 +180,7 @@ func TestEachProblem(t *testing.T) {
 			s.AtWork = []operation.Holder{{Subject: "reap", PID: 7, Verb: "reap", Since: now.Add(-time.Hour), Command: "zoneadm halt"}, {Subject: "sled", PID: 8, Since: now}}
 		}, []string{"~ operation-long: reap has been at work for 60 minutes (pid 7): zoneadm halt > ps -fp 7"}},
 		"a VM was changed": {func(s *Seen) { s.Instances[0].Changed = []string{"its VNIC v is gone", "b"} },
-			[]string{"~ vm-changed: web1 runs, and its VNIC v is gone; b > sledctl instance get web1"}},
+			[]string{"~ vm-changed: web1 runs, and its VNIC v is gone; b > sledctl instance get web1 --diff"}},
 		"a pool is nearly full": {func(s *Seen) { s.Items[2].Free = 200 << 30 },
 			[]string{"~ pool-full: pool " + pool1 + " is 80% full: 200.0G free > sledctl storage list --kind pool"}},
 		"a pool with VMs is full": {func(s *Seen) { s.Items[2].Free, s.Items[2].State = 50<<30, "full" },
