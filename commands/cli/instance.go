@@ -43,8 +43,8 @@ func StateStyle(s Instance) terminal.Style {
 func ShownState(s Instance) string {
 	state := s.State
 	switch state {
-	case record.Failed, record.Absent, record.Unknown:
-		state = strings.ToUpper(state)
+	case record.Failed, record.Absent, record.Unknown: // whatever differs, the reason says why
+		return strings.ToUpper(state)
 	}
 	if len(s.Changed) > 0 {
 		state += " *"

@@ -119,12 +119,7 @@ func intended(verb string, picked []cli.Instance) string {
 			down = append(down, i.Name)
 		}
 	}
-	count := func(names []string) string {
-		if len(names) == 1 {
-			return "1 VM"
-		}
-		return fmt.Sprintf("%d VMs", len(names))
-	}
+	count := func(names []string) string { return vms(len(names)) }
 	runs := map[bool]string{true: "runs", false: "run"}
 	switch {
 	case len(down) == 0:
@@ -176,4 +171,11 @@ func onSelected(
 		return changeRemotely(ctx, e, far, m, f, refs, state)
 	}
 	return each(ctx, e, m, f, refs, do)
+}
+
+func vms(n int) string {
+	if n == 1 {
+		return "1 VM"
+	}
+	return fmt.Sprintf("%d VMs", n)
 }

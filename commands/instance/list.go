@@ -150,9 +150,9 @@ func summary(shown []cli.Instance, of int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	text := fmt.Sprintf("%d VMs", len(shown))
+	text := vms(len(shown))
 	if len(shown) != of {
-		text = fmt.Sprintf("%d of %d VMs", len(shown), of)
+		text = fmt.Sprintf("%d of %s", len(shown), vms(of))
 	}
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")

@@ -152,9 +152,12 @@ func (b branch) details(short func(string) string) (all []string) {
 	return all
 }
 
-const barWidth = 20
+const (
+	barColumn = 48
+	barWidth  = 20
+)
 
-// bar draws how full the pool is.
+// bar draws how full the pool is; where there is no room for that, it says it.
 func (b branch) bar(s *terminal.Stream) string {
 	whole := b.used + b.free
 	if whole == 0 {
@@ -168,9 +171,13 @@ func (b branch) bar(s *terminal.Stream) string {
 	case share >= 0.8:
 		style = terminal.Warn
 	}
+	said := fmt.Sprintf("%3d%%", int(share*100))
 	full := int(share*barWidth + 0.5)
-	drawn := "[" + strings.Repeat("#", full) + strings.Repeat(".", barWidth-full) + "]"
-	return s.Style(style, drawn) + fmt.Sprintf(" %3d%%", int(share*100))
+	drawn := "[" + strings.Repeat("#", full) + strings.Repeat(".", barWidth-full) + "] "
+	if barColumn+len(drawn)+len(said) > s.Width() {
+		return s.Style(style, said)
+	}
+	return s.Style(style, strings.TrimSuffix(drawn, " ")) + " " + said
 }
 
 func size(n uint64, b branch) string {

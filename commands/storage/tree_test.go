@@ -38,7 +38,7 @@ func TestTree(t *testing.T) {
 	vms := []record.Record{
 		vm("web10", healthy), vm("web2", healthy, record.ZvolDirectory+"rpool/volumes/web2"), vm("db1", lost), vm("off1", "", "/data/off1.img"),
 	}
-	streams, out, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 60})
+	streams, out, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 75})
 	if err := tree(streams.Out, branches(items, known, vms)); err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +46,8 @@ func TestTree(t *testing.T) {
 u2:2     -             blank          -      -
   c12t0d0 AF3DE204     contents is blank, wanted a pool
 u2:3     oxp_6eb758c7  ABSENT         -      -
-  c14t0d0 A412F396     absent: serial number A412F396 in
-                       slot 3, with pool oxp_6eb758c7
+  c14t0d0 A412F396     absent: serial number A412F396 in slot 3, with pool
+                       oxp_6eb758c7
                        1 zone: db1
 u2:10    oxp_101964cb  FULL         97G     3G  [###################.]  97%
   c11t0d0 ABA4EC23     97% of it is in use
