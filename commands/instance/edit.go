@@ -52,27 +52,32 @@ func runEdit(ctx context.Context, e *cli.Env, ref string) error {
 	if !e.Streams.In.Terminal || !e.Streams.Err.Terminal {
 		return &cli.UsageError{Text: "instance edit needs a terminal", Advice: "to write the document, run: sledctl instance get NAME -o toml; to apply it, run: sledctl instance ensure -f FILE"}
 	}
-	s, op, err := e.Instances(ctx)
+	d, text, err := documentOf(ctx, e, ref)
 	if err != nil {
 		return err
 	}
-	view, err := e.View(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := s.Find(view, ref)
-	if err != nil {
-		return err
-	}
-	text, err := documents.Text(r, r.ID == s.ID(r.Name))
-	if err != nil {
-		return err
-	}
-	d := &edit{e: e, s: s, op: op, r: r}
-	if d.file, err = writeTemporary(r.Name, text); err != nil {
+	if d.file, err = writeTemporary(d.r.Name, text); err != nil {
 		return err
 	}
 	return d.run(ctx, text)
+}
+
+// documentOf is an instance, and the document that describes it.
+func documentOf(ctx context.Context, e *cli.Env, ref string) (*edit, string, error) {
+	s, op, err := e.Instances(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	view, err := e.View(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	r, err := s.Find(view, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := documents.Text(r, r.ID == s.ID(r.Name))
+	return &edit{e: e, s: s, op: op, r: r}, text, err
 }
 
 // run has the document edited until it can be applied, and applies it if the operator

@@ -9,7 +9,6 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/instance/comparison"
-	"github.com/sledctl/sledctl/sled/instance/documents"
 )
 
 // formatTOML is the document of an instance, which only instance get prints.
@@ -133,19 +132,7 @@ func printScreens(e *cli.Env, all []comparison.Comparison) error {
 
 // printDocument prints what instance ensure -f reads.
 func printDocument(ctx context.Context, e *cli.Env, ref string) error {
-	s, _, err := e.Instances(ctx)
-	if err != nil {
-		return err
-	}
-	view, err := e.View(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := s.Find(view, ref)
-	if err != nil {
-		return err
-	}
-	text, err := documents.Text(r, r.ID == s.ID(r.Name))
+	_, text, err := documentOf(ctx, e, ref)
 	if err != nil {
 		return err
 	}

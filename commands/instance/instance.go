@@ -24,6 +24,7 @@ func New(env *cli.Env) *cobra.Command {
 		{Name: "wait", Make: newWait},
 		{Name: "watch", Make: newWatch},
 		{Name: "console", Make: newConsole},
+		{Name: "logs", Make: newLogs},
 		{Name: "history", Make: newHistory},
 	})
 	return cmd

@@ -16,7 +16,6 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/sled/failure"
-	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -71,7 +70,7 @@ func newBundleList(env *cli.Env) *cobra.Command {
 			if err := bundleList(env).Check(env.Output); err != nil {
 				return err
 			}
-			all, err := takenBundles(ctx, env)
+			all, err := env.Bundles(ctx)
 			if err != nil {
 				return err
 			}
@@ -99,37 +98,6 @@ func newBundleList(env *cli.Env) *cobra.Command {
 
 func showBundle(b bundle.Bundle) shownBundle {
 	return shownBundle{ID: b.ID, Zone: b.Zone, Cause: string(b.Cause), Time: b.Time, Size: b.Size, Path: b.Path}
-}
-
-// takenBundles lists those of all places that are there.
-func takenBundles(ctx context.Context, e *cli.Env) ([]bundle.Bundle, error) {
-	c, h, err := e.Reach()
-	if err != nil {
-		return nil, err
-	}
-	pools, err := zfs.Pools(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, p := range pools {
-		if p.Answers() {
-			names = append(names, p.Name)
-		}
-	}
-	ready, err := bundle.Ready(h.Files(), bundle.Places(c.Bundle.Directory, names))
-	if err != nil {
-		return nil, cmp.Or(e.StateFile(ctx), noPlace(err))
-	}
-	return bundle.List(h.Files(), ready)
-}
-
-// noPlace says what helps where there is no place for bundles.
-func noPlace(err error) error {
-	if _, ok := errors.AsType[*bundle.NowhereError](err); ok {
-		return &failure.RefusedError{Err: err, Advice: "set bundle.directory to another directory; or, to mount the debug datasets, run: sledctl bootstrap"}
-	}
-	return err
 }
 
 func newBundleCreate(env *cli.Env) *cobra.Command {
@@ -164,7 +132,7 @@ func runBundleCreate(ctx context.Context, e *cli.Env, m cli.Mutation, name strin
 	id, report, err := cli.ReapSettings(c).Bundle(ctx, env, name, m.Dry())
 	switch {
 	case err != nil:
-		return failure.WithReport(noPlace(err), report)
+		return failure.WithReport(cli.NoBundlePlace(err), report)
 	case id == "":
 		return e.NoZone(ctx, word, nil)
 	case m.Dry():
@@ -179,7 +147,7 @@ func runBundleCreate(ctx context.Context, e *cli.Env, m cli.Mutation, name strin
 
 // findBundle finds a bundle by its id, or the newest of a zone.
 func findBundle(ctx context.Context, e *cli.Env, ref string) (bundle.Bundle, error) {
-	all, err := takenBundles(ctx, e)
+	all, err := e.Bundles(ctx)
 	if err != nil {
 		return bundle.Bundle{}, err
 	}
@@ -206,7 +174,7 @@ func newBundleGet(env *cli.Env) *cobra.Command {
 	}
 	cli.CompleteArgs(cmd, func(ctx context.Context) []string {
 		var ids []string
-		all, _ := takenBundles(ctx, env)
+		all, _ := env.Bundles(ctx)
 		for _, b := range all {
 			ids = append(ids, b.ID)
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
 	"testing"
@@ -123,6 +124,14 @@ func TestABundleOfAZoneThatDoesNotRun(t *testing.T) {
 	}
 	if len(about.Problems) != 0 || about.Reason != "its instance had failed" || about.Zone != testZone || len(about.Files) != len(want) {
 		t.Errorf("%+v", about)
+	}
+	for name, content := range want {
+		if got, err := Read(h.Files(), all[0], name); string(got) != content || err != nil {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if got, err := Read(h.Files(), all[0], "root/etc/shadow"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that it does not have: %q, %v", got, err)
 	}
 	info, err := h.Files().Stat(all[0].Path)
 	if err != nil || info.Mode.Perm() != 0o600 {

@@ -131,6 +131,20 @@ func prune(files host.Files, dir string) error {
 
 // TraceList lists the kept traces' heads, oldest first.
 func TraceList(files host.Files, runDir string) ([]TraceHead, error) {
+	heads, err := newestTraces(files, runDir, Traces)
+	slices.SortFunc(heads, func(a, b TraceHead) int { return a.Start.Compare(b.Start) })
+	return heads, err
+}
+
+// LastTraces lists the heads of the n operations that ended last, the newest first.
+func LastTraces(files host.Files, runDir string, n int) ([]TraceHead, error) {
+	heads, err := newestTraces(files, runDir, n)
+	slices.SortStableFunc(heads, func(a, b TraceHead) int { return b.Start.Compare(a.Start) })
+	return heads, err
+}
+
+// newestTraces are the heads of the n traces that were written last, the last one first.
+func newestTraces(files host.Files, runDir string, n int) (heads []TraceHead, err error) {
 	entries, err := files.ReadDir(traceDir(runDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -138,8 +152,8 @@ func TraceList(files host.Files, runDir string) ([]TraceHead, error) {
 	if err != nil {
 		return nil, err
 	}
-	var heads []TraceHead
-	for _, e := range entries {
+	slices.SortFunc(entries, func(a, b host.Info) int { return b.Time.Compare(a.Time) })
+	for _, e := range entries[:min(n, len(entries))] {
 		t, err := ReadTrace(files, runDir, strings.TrimSuffix(e.Name, ".jsonl"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // pruned meanwhile
@@ -149,7 +163,6 @@ func TraceList(files host.Files, runDir string) ([]TraceHead, error) {
 		}
 		heads = append(heads, t.TraceHead)
 	}
-	slices.SortFunc(heads, func(a, b TraceHead) int { return a.Start.Compare(b.Start) })
 	return heads, nil
 }
 
@@ -177,29 +190,4 @@ func ReadTrace(files host.Files, runDir, id string) (Trace, error) {
 		}
 	}
 	return t, nil
-}
-
-// LastTraces lists the heads of the n operations that ended last, the newest first.
-func LastTraces(files host.Files, runDir string, n int) ([]TraceHead, error) {
-	entries, err := files.ReadDir(traceDir(runDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(entries, func(a, b host.Info) int { return b.Time.Compare(a.Time) })
-	var heads []TraceHead
-	for _, e := range entries[:min(n, len(entries))] {
-		t, err := ReadTrace(files, runDir, strings.TrimSuffix(e.Name, ".jsonl"))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // pruned meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		heads = append(heads, t.TraceHead)
-	}
-	slices.SortStableFunc(heads, func(a, b TraceHead) int { return b.Start.Compare(a.Start) })
-	return heads, nil
 }

@@ -94,8 +94,11 @@ func wentWrong(b layout.Blueprint, r record.Record, seen Observed) (bundle.Cause
 		return "", ""
 	case r.Incarnation.Boot != seen.Boot && z.State != zone.Running:
 		return bundle.StaleZone, reason
-	case status.State == record.Failed:
+	case status.State == record.Failed, r.Incarnation.Ensured && down(seen.Inside.Services[layout.ServiceFMRI(b, r)]):
 		return bundle.Failed, reason
 	}
 	return "", ""
 }
+
+// down reports whether a service was seen, and does not run.
+func down(state string) bool { return state != "" && state != smf.Online }

@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -23,9 +24,12 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 		want   bundle.Cause
 		told   int // warnings
 	}{
-		"a healthy one":               {atRunning, func(*Observed, *record.Record) {}, "", 0},
-		"one that is not made yet":    {atInstalled, func(_ *Observed, r *record.Record) { r.Incarnation.Ensured = false }, "", 0},
-		"one whose VM failed":         {atRunning, func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, bundle.Failed, 0},
+		"a healthy one":            {atRunning, func(*Observed, *record.Record) {}, "", 0},
+		"one that is not made yet": {atInstalled, func(_ *Observed, r *record.Record) { r.Incarnation.Ensured = false }, "", 0},
+		"one whose VM failed":      {atRunning, func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, bundle.Failed, 0},
+		"one whose service is down": {atRunning, func(s *Observed, _ *record.Record) {
+			s.Inside = Inside{Services: map[string]string{settings().Propolis.FMRI: smf.Maintenance}}
+		}, bundle.Failed, 0},
 		"one from before the boot":    {atInstalled, func(s *Observed, r *record.Record) { r.Incarnation.Ensured, r.Incarnation.Boot = true, "earlier" }, bundle.StaleZone, 0},
 		"one whose zone was halted":   {atInstalled, func(s *Observed, r *record.Record) { r.Incarnation.Ensured = true }, bundle.Failed, 0},
 		"one that is only configured": {atConfigured, func(s *Observed, r *record.Record) { r.Incarnation.Ensured = true }, "", 0},

@@ -1,0 +1,97 @@
+// Package logs reads what the service of an instance's Propolis has logged: lines of
+// svc.startd and of the server, in one file of the zone, or of a bundle of one that is gone.
+package logs
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// The sources of lines.
+const (
+	SMF      = "smf" // svc.startd: what it does with the service
+	Propolis = "propolis"
+)
+
+// Line is one line.
+type Line struct {
+	Time   time.Time // of itself, else of the line before it; zero: not known
+	Source string    // SMF or Propolis
+	Level  string    // empty: the line has none
+	Text   string
+}
+
+// startd is a line of svc.startd's, with a year or without.
+var startd = regexp.MustCompile(`^\[ ((?:\d{4} )?[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}) (.*) \]$`)
+
+// Parse reads the lines of a log. Times of svc.startd are those of a clock: of this
+// location, and where a line has no year, of the year of the last one at this time.
+func Parse(data []byte, at time.Time) []Line {
+	var all []Line
+	var last time.Time
+	for raw := range bytes.Lines(data) {
+		text := strings.TrimRight(string(raw), "\r\n")
+		if text == "" {
+			continue
+		}
+		line := parsed(text, at)
+		if line.Time.IsZero() {
+			line.Time = last
+		}
+		last = line.Time
+		all = append(all, line)
+	}
+	return all
+}
+
+func parsed(text string, at time.Time) Line {
+	if found := startd.FindStringSubmatch(text); found != nil {
+		return Line{Time: clock(found[1], at), Source: SMF, Text: found[2]}
+	}
+	if own, ok := propolis.ParseLogLine(text); ok {
+		return Line{Time: own.Time, Source: Propolis, Level: own.Level, Text: own.Text}
+	}
+	line := Line{Source: Propolis, Text: text}
+	if strings.Contains(text, "panicked") {
+		line.Level = "fatal"
+	}
+	return line
+}
+
+// clock reads a time of svc.startd's.
+func clock(text string, at time.Time) time.Time {
+	if t, err := time.ParseInLocation("2006 Jan _2 15:04:05", text, at.Location()); err == nil {
+		return t
+	}
+	t, err := time.ParseInLocation("Jan _2 15:04:05", text, at.Location())
+	if err != nil {
+		return time.Time{}
+	}
+	t = t.AddDate(at.Year(), 0, 0)
+	if t.After(at.AddDate(0, 0, 1)) {
+		t = t.AddDate(-1, 0, 0)
+	}
+	return t
+}
+
+// Since leaves out what is older, and has a time that says so.
+func Since(all []Line, since time.Time) []Line {
+	for i, line := range all {
+		if !line.Time.IsZero() && !line.Time.Before(since) {
+			return all[i:]
+		}
+	}
+	return nil
+}
+
+// Last are the last n lines; all of them if n is 0.
+func Last(all []Line, n int) []Line {
+	if n > 0 && len(all) > n {
+		return all[len(all)-n:]
+	}
+	return all
+}
