@@ -200,6 +200,15 @@ func mkdirAll(f Files, name string, perm fs.FileMode) error {
 // not opened, and nobody waits for a writer, should it have become a pipe since: in
 // a zone a guest may have planted it.
 func Tail(f Files, name string, limit int64) ([]byte, Info, error) {
+	return section(f, name, func(size int64) int64 { return max(size-limit, 0) }, limit)
+}
+
+// After is Tail from an offset on: at most limit bytes.
+func After(f Files, name string, offset, limit int64) ([]byte, Info, error) {
+	return section(f, name, func(int64) int64 { return offset }, limit)
+}
+
+func section(f Files, name string, from func(size int64) int64, limit int64) ([]byte, Info, error) {
 	info, err := f.Stat(name)
 	if err != nil {
 		return nil, info, err
@@ -212,7 +221,7 @@ func Tail(f Files, name string, limit int64) ([]byte, Info, error) {
 		return nil, info, err
 	}
 	defer in.Close()
-	data, err := io.ReadAll(io.NewSectionReader(in, max(info.Size-limit, 0), limit))
+	data, err := io.ReadAll(io.NewSectionReader(in, from(info.Size), limit))
 	return data, info, err
 }
 

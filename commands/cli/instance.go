@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +38,20 @@ func StateStyle(s Instance) terminal.Style {
 		return terminal.Plain
 	}
 	return terminal.Warn
+}
+
+// StatesOf are the states that are counted, in the order in which a VM has them; others, of
+// which Propolis may have more, come last.
+func StatesOf(count map[record.State]int) []record.State {
+	order := []record.State{
+		record.Running, "migrating", "rebooting", "starting", record.Creating, record.Stopping, record.Failed, record.Absent, record.Unknown, record.Stopped,
+	}
+	for _, state := range slices.Sorted(maps.Keys(count)) {
+		if !slices.Contains(order, state) {
+			order = append(order, state)
+		}
+	}
+	return slices.DeleteFunc(order, func(state record.State) bool { return count[state] == 0 })
 }
 
 // ShownState is a state as people see it: what is wrong is in upper case, so that it is

@@ -3,7 +3,6 @@ package instance
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -138,17 +137,9 @@ func summary(shown []cli.Instance, of int) string {
 			cpus, memory = cpus+i.CPUs, memory+i.Memory
 		}
 	}
-	states := []string{record.Running, "starting", "rebooting", "migrating", record.Creating, record.Stopping, record.Failed, record.Absent, record.Unknown}
-	for _, state := range slices.Sorted(maps.Keys(count)) {
-		if !slices.Contains(states, state) && state != record.Stopped {
-			states = append(states, state)
-		}
-	}
 	var parts []string
-	for _, state := range append(states, record.Stopped) {
-		if n := count[state]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, state))
-		}
+	for _, state := range cli.StatesOf(count) {
+		parts = append(parts, fmt.Sprintf("%d %s", count[state], state))
 	}
 	text := vms(len(shown))
 	if len(shown) != of {

@@ -71,19 +71,19 @@ func runLogs(ctx context.Context, e *cli.Env, o logOptions, ref string) error {
 	if err != nil {
 		return err
 	}
-	known, err := logs.Find(ctx, h.Files(), places, s, view, ref)
+	of, err := logs.Find(ctx, h.Files(), places, s, view, ref)
 	if err != nil {
 		return err
 	}
-	p := &linePrinter{e: e, name: known.Name, raw: o.raw, print: list.Follow(e.Streams.Out, e.Output)}
+	p := &linePrinter{e: e, name: of.Name, raw: o.raw, print: list.Follow(e.Streams.Out, e.Output)}
 	switch {
-	case o.follow && known.Deleted:
-		return &cli.UsageError{Text: "--follow: instance " + known.Name + " was deleted, and logs nothing"}
+	case o.follow && of.Deleted:
+		return &cli.UsageError{Text: "--follow: instance " + of.Name + " was deleted, and logs nothing"}
 	case o.follow:
 		return followLog(ctx, p, h.Files(), o, since, ref)
 	}
-	if known.Now != nil && !o.previous {
-		data, err := known.Now.Read(h.Files())
+	if now, there := logs.Current(s, view, ref); there && !o.previous {
+		data, err := now.Read(h.Files())
 		switch {
 		case err == nil:
 			return p.all(data, o, since)
@@ -91,19 +91,23 @@ func runLogs(ctx context.Context, e *cli.Env, o logOptions, ref string) error {
 			return err
 		}
 	}
-	return printKept(ctx, p, h.Files(), known, o, since)
+	past, err := logs.Past(ctx, h.Files(), places, s, of.ID)
+	if err != nil {
+		return err
+	}
+	return printKept(ctx, p, h.Files(), past, o, since)
 }
 
 // printKept prints what a bundle has.
-func printKept(ctx context.Context, p *linePrinter, files host.Files, known logs.Known, o logOptions, since time.Time) error {
+func printKept(ctx context.Context, p *linePrinter, files host.Files, past []logs.Log, o logOptions, since time.Time) error {
 	taken, err := p.e.Bundles(ctx)
 	if err != nil {
 		return err
 	}
-	kept, data, err := known.Kept(files, taken)
+	kept, data, err := logs.Kept(files, past, taken)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &cli.NotFoundError{What: "a log of instance " + known.Name, List: "sledctl zone bundle list"}
+		return &cli.NotFoundError{What: "a log of instance " + p.name, List: "sledctl zone bundle list"}
 	case err != nil:
 		return err
 	}

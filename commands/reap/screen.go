@@ -58,7 +58,7 @@ func summary(objects []shownObject, foreign int, dry bool) string {
 		switch {
 		case o.Result != "":
 			counts[o.Result]++
-		case needsALook(o):
+		case o.Verdict.NeedsALook():
 			counts["to look at"]++
 		case o.Verdict == reap.InUse:
 			counts["in use"]++
@@ -98,20 +98,11 @@ func closing(objects []shownObject, dry bool) string {
 	return all
 }
 
-// needsALook says whether a person should see an object that stays.
-func needsALook(o shownObject) bool {
-	switch o.Verdict {
-	case reap.Unknown, reap.Adoptable, reap.StaleRec, reap.Unconfirmed:
-		return true
-	}
-	return false
-}
-
 // changes are the removals, and the objects that need a look.
 func changes(objects []shownObject) []shownObject {
 	some := []shownObject{}
 	for _, o := range objects {
-		if o.Result != "" || needsALook(o) {
+		if o.Result != "" || o.Verdict.NeedsALook() {
 			some = append(some, o)
 		}
 	}

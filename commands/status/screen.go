@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/status"
 )
@@ -149,7 +150,7 @@ func vms(i status.Instances) string {
 		return "none"
 	}
 	var running, rest []string
-	for _, state := range states(i.ByState) {
+	for _, state := range cli.StatesOf(i.ByState) {
 		said := fmt.Sprintf("%d %s", i.ByState[state], state)
 		if slices.Contains([]string{"running", "migrating", "rebooting"}, state) {
 			running = append(running, said)
@@ -160,24 +161,6 @@ func vms(i status.Instances) string {
 	text := fmt.Sprintf("%d of %d wanted are up", i.Up, i.WantedUp)
 	both := slices.DeleteFunc([]string{strings.Join(running, ", "), strings.Join(rest, ", ")}, func(s string) bool { return s == "" })
 	return text + ": " + strings.Join(both, "; ")
-}
-
-// states are those that VMs are in, in the order in which a VM has them.
-func states(by map[string]int) []string {
-	order := []string{"running", "migrating", "rebooting", "starting", "creating", "stopping", "failed", "absent", "unknown", "stopped"}
-	var all, others []string
-	for _, state := range order {
-		if by[state] > 0 {
-			all = append(all, state)
-		}
-	}
-	for state := range by {
-		if !slices.Contains(order, state) {
-			others = append(others, state)
-		}
-	}
-	slices.Sort(others)
-	return append(all, others...)
 }
 
 // What stands before the text of a part, in columns, and between two phrases.

@@ -97,14 +97,11 @@ func (s *screen) ledger() string {
 
 // memory is what guests have, with a bar that a serial console shows, too.
 func memory(m status.Memory) string {
-	const width = 20
 	share := 0.0
 	if m.Limit > 0 {
 		share = min(float64(m.Used)/float64(m.Limit), 1)
 	}
-	full := int(share*width + 0.5)
-	return fmt.Sprintf("%s of %s for guests [%s%s] %.0f%%", terminal.FormatSize(m.Used), terminal.FormatSize(m.Limit),
-		strings.Repeat("#", full), strings.Repeat(".", width-full), share*100)
+	return fmt.Sprintf("%s of %s for guests %s %.0f%%", terminal.FormatSize(m.Used), terminal.FormatSize(m.Limit), terminal.Bar(share), share*100)
 }
 
 func (s *screen) agent() string {

@@ -83,7 +83,7 @@ func (b *branch) onPool(pool storage.Item) {
 // holds finds the VMs whose zones, and whose volumes, lie on the pool.
 func (b *branch) holds(vms []record.Record) {
 	for _, vm := range vms {
-		if vm.Incarnation != nil && strings.HasPrefix(vm.Incarnation.Dataset, b.pool+"/") {
+		if vm.Incarnation != nil && vm.Incarnation.Pool() == b.pool {
 			b.vms = append(b.vms, vm.Name)
 		}
 		for _, d := range vm.Spec.Disks {
@@ -152,10 +152,8 @@ func (b branch) details(short func(string) string) (all []string) {
 	return all
 }
 
-const (
-	barColumn = 48
-	barWidth  = 20
-)
+// barColumn is where the bars begin.
+const barColumn = 48
 
 // bar draws how full the pool is; where there is no room for that, it says it.
 func (b branch) bar(s *terminal.Stream) string {
@@ -172,12 +170,11 @@ func (b branch) bar(s *terminal.Stream) string {
 		style = terminal.Warn
 	}
 	said := fmt.Sprintf("%3d%%", int(share*100))
-	full := int(share*barWidth + 0.5)
-	drawn := "[" + strings.Repeat("#", full) + strings.Repeat(".", barWidth-full) + "] "
-	if barColumn+len(drawn)+len(said) > s.Width() {
+	drawn := terminal.Bar(share)
+	if barColumn+len(drawn)+1+len(said) > s.Width() {
 		return s.Style(style, said)
 	}
-	return s.Style(style, strings.TrimSuffix(drawn, " ")) + " " + said
+	return s.Style(style, drawn) + " " + said
 }
 
 func size(n uint64, b branch) string {

@@ -144,7 +144,7 @@ func answers(r record.Record, inv *inventory.Inventory) error {
 	}
 	pools, err := inv.Pools()
 	for _, p := range pools {
-		if strings.HasPrefix(r.Incarnation.Dataset, p.Name+"/") && !p.Answers() {
+		if r.Incarnation.Pool() == p.Name && !p.Answers() {
 			return &LostPoolError{Pool: p.Name, Health: p.Health}
 		}
 	}

@@ -34,6 +34,11 @@ const (
 // Removed reports whether a verdict means removal.
 func (v Verdict) Removed() bool { return v == Orphan || v == StaleZone || v == Unconfirmed }
 
+// NeedsALook reports whether a verdict is for a person to see, though the object stays.
+func (v Verdict) NeedsALook() bool {
+	return v == Unknown || v == Adoptable || v == StaleRec || v == Unconfirmed
+}
+
 // The kinds of objects that are judged.
 const (
 	KindZone      = "zone"

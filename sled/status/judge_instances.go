@@ -188,8 +188,7 @@ func (j *judge) onLost(i instance.Instance) bool {
 func poolsOf(r record.Record) []string {
 	var all []string
 	if r.Incarnation != nil {
-		pool, _, _ := strings.Cut(r.Incarnation.Dataset, "/")
-		all = append(all, pool)
+		all = append(all, r.Incarnation.Pool())
 	}
 	for _, d := range r.Spec.Disks {
 		if volume, ok := d.Volume(); ok {

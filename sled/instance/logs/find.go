@@ -28,48 +28,43 @@ type Log struct {
 	File string // within it
 }
 
-// Known are the logs that an instance has, or had.
-type Known struct {
-	Name    string
-	Deleted bool
-	Now     *Log  // of the zone that is recorded; nil: none is
-	Past    []Log // of all zones that the ledger remembers, the newest first
+// Instance is an instance that has logged something, or may have.
+type Instance struct {
+	ID, Name string
+	Deleted  bool
 }
 
-// Find finds the logs of an instance, also of one that was deleted as long as the history
-// of the ledger has it. Errors: *record.NotFoundError, and the ledger's.
-func Find(ctx context.Context, files host.Files, places ledger.Places, s instance.Settings, view ledger.View, ref string) (Known, error) {
+// Find finds an instance, also one that was deleted as long as the history of the ledger
+// has it. Errors: *record.NotFoundError, and the ledger's.
+func Find(ctx context.Context, files host.Files, places ledger.Places, s instance.Settings, view ledger.View, ref string) (Instance, error) {
 	r, err := s.Find(view, ref)
-	id := r.ID
-	known := Known{Name: r.Name}
 	if gone, ok := errors.AsType[*record.NotFoundError](err); ok {
-		if id, err = formerly(ctx, files, places, ref); err == nil && id == "" {
+		id, err := formerly(ctx, files, places, ref)
+		if err == nil && id == "" {
 			err = gone
 		}
-		known = Known{Name: ref, Deleted: true}
+		return Instance{ID: id, Name: ref, Deleted: true}, err
 	}
-	if err != nil {
-		return Known{}, err
-	}
-	if r.Incarnation != nil {
-		now := logOf(s, r)
-		known.Now = &now
-	}
+	return Instance{ID: r.ID, Name: r.Name}, err
+}
+
+// Past are the logs of all zones that the ledger remembers of the instance with this id.
+func Past(ctx context.Context, files host.Files, places ledger.Places, s instance.Settings, id string) (all []Log, err error) {
 	for entry, err := range ledger.History(ctx, files, places) {
 		if err != nil {
-			return known, err
+			return nil, err
 		}
 		for _, fact := range entry.Facts {
 			if fact.Key != naming.KeyInstance+id || fact.Value == nil {
 				continue
 			}
-			if then, err := record.Decode(fact.Value); err == nil && then.Incarnation != nil {
-				known.add(logOf(s, then))
+			then, err := record.Decode(fact.Value)
+			if err == nil && then.Incarnation != nil && !slices.Contains(all, logOf(s, then)) {
+				all = append(all, logOf(s, then))
 			}
 		}
 	}
-	slices.Reverse(known.Past)
-	return known, nil
+	return all, nil
 }
 
 // Current is the log of the zone that an instance has now; false: it has none.
@@ -102,42 +97,26 @@ func logOf(s instance.Settings, r record.Record) Log {
 	}
 }
 
-func (k *Known) add(log Log) {
-	if !slices.Contains(k.Past, log) {
-		k.Past = append(k.Past, log)
-	}
-}
-
-// Read is the end of the log.
+// Read is the end of the log. It is read through a view that cannot leave the zone: a guest
+// may have planted links there.
 func (l Log) Read(files host.Files) ([]byte, error) {
-	data, _, err := l.after(files, 0)
+	root, err := files.In(l.Root)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := host.Tail(root, l.File, most)
 	return data, err
 }
 
-// after is what stands behind an offset, and what file that was. It is read through a view
-// that cannot leave the zone: a guest may have planted links there.
-func (l Log) after(files host.Files, offset int64) ([]byte, host.Info, error) {
-	root, err := files.In(l.Root)
-	if err != nil {
-		return nil, host.Info{}, err
-	}
-	info, err := root.Stat(l.File)
-	if err != nil {
-		return nil, info, err
-	}
-	data, _, err := host.Tail(root, l.File, min(max(info.Size-offset, 0), most))
-	return data, info, err
-}
-
-// Kept is the newest bundle that has a log of the instance's, with that log;
-// fs.ErrNotExist if none has.
-func (k Known) Kept(files host.Files, oldestFirst []bundle.Bundle) (bundle.Bundle, []byte, error) {
+// Kept is the newest bundle that has one of the logs, with that log; fs.ErrNotExist if none
+// has.
+func Kept(files host.Files, past []Log, oldestFirst []bundle.Bundle) (bundle.Bundle, []byte, error) {
 	for _, b := range slices.Backward(oldestFirst) {
-		i := slices.IndexFunc(k.Past, func(l Log) bool { return l.Zone == b.Zone })
+		i := slices.IndexFunc(past, func(l Log) bool { return l.Zone == b.Zone })
 		if i < 0 {
 			continue
 		}
-		data, err := bundle.Read(files, b, "root"+k.Past[i].File)
+		data, err := bundle.Read(files, b, "root"+past[i].File)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return b, data, err
 		}

@@ -18,7 +18,7 @@ type Follower struct {
 	Log func(context.Context) (Log, bool)
 
 	log    Log
-	seen   host.Info
+	inode  uint64
 	offset int64 // behind the last whole line that was read
 }
 
@@ -26,36 +26,57 @@ type Follower struct {
 // there. It waits until there is some. Another says that it is of another file than before: the
 // zone was made again, or the log rotated. The error is the context's.
 func (f *Follower) Next(ctx context.Context) (data []byte, another bool, err error) {
+	first := f.log == (Log{})
 	for ; ; err = wait(ctx) {
 		if err != nil {
 			return nil, false, err
 		}
-		log, there := f.Log(ctx)
-		if !there {
-			continue
-		}
-		first := f.log == Log{}
-		other := log != f.log
-		if other {
-			f.log, f.offset, f.seen = log, 0, host.Info{}
-		}
-		data, info, err := f.log.after(f.Files, f.offset)
-		if err != nil {
-			continue // its zone is being made, or goes
-		}
-		if !other && (info.Inode != f.seen.Inode || info.Size < f.offset) {
-			other, f.offset = true, 0
-			if data, info, err = f.log.after(f.Files, 0); err != nil {
+		whole, other, read := f.read()
+		if !read { // there is no zone, or it is being made, or goes
+			var found bool
+			if whole, other, found = f.find(ctx); !found {
 				continue
 			}
 		}
-		f.seen = info
-		whole := data[:bytes.LastIndexByte(data, '\n')+1]
-		f.offset += int64(len(whole))
 		if len(whole) > 0 || first {
 			return whole, other && !first, nil
 		}
 	}
+}
+
+// find looks where the log is now, and reads it if that is somewhere else.
+func (f *Follower) find(ctx context.Context) (whole []byte, other, read bool) {
+	log, there := f.Log(ctx)
+	if !there || log == f.log {
+		return nil, false, false
+	}
+	f.log, f.inode, f.offset = log, 0, 0
+	return f.read()
+}
+
+// read reads on, through a view that cannot leave the zone.
+func (f *Follower) read() (whole []byte, other, read bool) {
+	if f.log == (Log{}) {
+		return nil, false, false
+	}
+	root, err := f.Files.In(f.log.Root)
+	if err != nil {
+		return nil, false, false
+	}
+	info, err := root.Stat(f.log.File)
+	if err != nil {
+		return nil, false, false
+	}
+	if other = info.Inode != f.inode || info.Size < f.offset; other {
+		f.inode, f.offset = info.Inode, max(info.Size-most, 0)
+	}
+	data, _, err := host.After(root, f.log.File, f.offset, most)
+	if err != nil {
+		return nil, false, false
+	}
+	whole = data[:bytes.LastIndexByte(data, '\n')+1]
+	f.offset += int64(len(whole))
+	return whole, other, true
 }
 
 func wait(ctx context.Context) error {

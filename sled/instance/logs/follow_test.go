@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -59,6 +60,30 @@ func TestFollower(t *testing.T) {
 		defer cancel()
 		if _, _, err := f.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("without a zone: %v", err)
+		}
+	})
+}
+
+// A log that is longer than what is read of it at once is read from near its end, and on.
+func TestFollowerOfALongLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := hosttest.Files()
+		log := Log{Zone: "a", Root: "/a/root", File: "/log"}
+		if err := host.MkdirAll(files, log.Root, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := host.WriteFile(files, log.Root+log.File, bytes.Repeat([]byte("0123456789abcde\n"), most/16+100), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f := Follower{Files: files, Log: func(context.Context) (Log, bool) { return log, true }}
+		if data, _, err := f.Next(t.Context()); len(data) != most || err != nil {
+			t.Fatalf("%d bytes, %v", len(data), err)
+		}
+		if err := files.Append(log.Root+log.File, []byte("new\n")); err != nil {
+			t.Fatal(err)
+		}
+		if data, another, err := f.Next(t.Context()); string(data) != "new\n" || another || err != nil {
+			t.Errorf("%d bytes, another %v, %v", len(data), another, err)
 		}
 	})
 }

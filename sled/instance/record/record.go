@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,6 +118,12 @@ type VNIC struct {
 	Over string `json:"over"`
 	MAC  string `json:"mac"`
 	VLAN int    `json:"vlan,omitempty"`
+}
+
+// Pool is the one that its zone lies on.
+func (r Incarnation) Pool() string {
+	pool, _, _ := strings.Cut(r.Dataset, "/")
+	return pool
 }
 
 // VNICs lists the VNICs of an incarnation, guests first: a zone's network configuration
