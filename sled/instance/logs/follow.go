@@ -11,6 +11,9 @@ import (
 // pause is how often a log is looked at that is followed.
 const pause = 500 * time.Millisecond
 
+// silent is after how many pauses without a line it is asked where the log is now.
+const silent = 20
+
 // Follower reads a log as it grows.
 type Follower struct {
 	Files host.Files
@@ -27,12 +30,12 @@ type Follower struct {
 // zone was made again, or the log rotated. The error is the context's.
 func (f *Follower) Next(ctx context.Context) (data []byte, another bool, err error) {
 	first := f.log == (Log{})
-	for ; ; err = wait(ctx) {
+	for rounds := 0; ; err = wait(ctx) {
 		if err != nil {
 			return nil, false, err
 		}
 		whole, other, read := f.read()
-		if !read { // there is no zone, or it is being made, or goes
+		if rounds++; !read || len(whole) == 0 && rounds%silent == 0 { // there is no zone, or it is being made, or goes
 			var found bool
 			if whole, other, found = f.find(ctx); !found {
 				continue
