@@ -72,6 +72,7 @@ func (l *Ledger) append(ctx context.Context, p *survey, facts []Fact) (*survey, 
 	next, err := l.settle(p)
 	if err == nil {
 		l.restamp(next, true)
+		l.sureOf(next)
 	}
 	return next, err
 }
@@ -102,6 +103,7 @@ func (l *Ledger) write(copies []*copyAt, line []byte) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.sure = nil
 	for _, c := range copies {
 		longer, err := c.with(l.files, line)
 		if err != nil {

@@ -81,6 +81,8 @@ type Ledger struct {
 	dropping *reason            // set by Degrade
 	doubts   []string           // warnings of every later View
 	pure     bool               // Purge has found nothing, or is done
+	searched []string           // see stamp
+	sure     *evidence          // see weighed
 }
 
 // rewriteLimit is the amount of dead lines that is worth a rewrite, in bytes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -42,7 +43,11 @@ func (l *Ledger) look(ctx context.Context) (*survey, error) {
 			l.absent = append(l.absent, Absence{File: v.File(), Pool: v.Pool, Err: v.err})
 		}
 	}
-	return l.decide()
+	p, err := l.decide()
+	if err == nil {
+		p.unchanged = !slices.ContainsFunc(visits, func(v *probe) bool { return v.found == nil || v.found != v.before })
+	}
+	return p, err
 }
 
 // each does something in every place, side by side.

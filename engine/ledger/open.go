@@ -21,6 +21,7 @@ type survey struct {
 	unconfirmed []string
 	evidence    *evidence
 	foreign     bool // Check has found them to be another sled's
+	unchanged   bool // every place has the copy that was read there before
 }
 
 // choose decides which copies to believe. Not a vote: the copy with the most

@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -37,23 +39,34 @@ func (l *Ledger) Purge(ctx context.Context, unwanted func([]byte) bool, instead 
 	return err
 }
 
-// unwantedHere looks for what is unwanted, without the checks that a view needs: the
-// change that removes it makes them.
+// unwantedHere looks for what is unwanted in what was read last, without the checks that
+// a view needs: the change that removes it makes them.
 func (l *Ledger) unwantedHere(ctx context.Context, unwanted func([]byte) bool) (*survey, []string, error) {
-	unlock, err := l.lock(ctx, host.LockShared)
+	p, err := l.lastRead(ctx)
 	if err != nil {
-		return nil, nil, err
-	}
-	defer unlock()
-	p, err := l.look(ctx)
-	switch {
-	case err != nil:
 		return nil, nil, l.missed(ctx, err)
-	case len(p.members) == 0:
+	}
+	if len(p.members) == 0 {
 		return nil, nil, p.missingError()
 	}
 	files, err := l.unwantedFiles(p, unwanted)
 	return p, files, err
+}
+
+// lastRead is what was read last of all places, or else is read now.
+func (l *Ledger) lastRead(ctx context.Context) (*survey, error) {
+	l.mu.Lock()
+	if len(l.seen) == len(l.places.Locations) {
+		defer l.mu.Unlock()
+		return l.decide()
+	}
+	l.mu.Unlock()
+	unlock, err := l.lock(ctx, host.LockShared)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return l.look(ctx)
 }
 
 func (l *Ledger) purge(ctx context.Context, p *survey, unwanted func([]byte) bool, instead func(View) ([]Fact, error)) error {
@@ -126,8 +139,11 @@ func (p *survey) holds(unwanted func([]byte) bool) bool {
 	return slices.ContainsFunc(p.members, func(c *copyAt) bool { return unwanted(c.text.Data()) })
 }
 
-// next to are the files next to the members that have what is unwanted.
+// unwantedFiles are the files next to the members that have what is unwanted. Those
+// that were searched since the sled booted are not read again.
 func (l *Ledger) unwantedFiles(p *survey, unwanted func([]byte) bool) (names []string, err error) {
+	before := l.searchedBefore(l.stamped())
+	searched := []string{}
 	for _, c := range p.members {
 		entries, err := l.files.ReadDir(c.Directory)
 		if err != nil {
@@ -139,14 +155,22 @@ func (l *Ledger) unwantedFiles(p *survey, unwanted func([]byte) bool) (names []s
 				continue
 			}
 			name := path.Join(c.Directory, e.Name)
-			data, err := host.ReadAtMost(l.files, name, maxFile)
-			if err != nil {
-				return nil, err
+			this := fmt.Sprintf("%s %d %d", name, e.Inode, e.Size)
+			if !slices.Contains(before, this) {
+				data, err := host.ReadAtMost(l.files, name, maxFile)
+				if err != nil && !errors.Is(err, fs.ErrNotExist) { // else a rewrite has removed it
+					return nil, err
+				}
+				if unwanted(data) {
+					names = append(names, name)
+					continue
+				}
 			}
-			if unwanted(data) {
-				names = append(names, name)
-			}
+			searched = append(searched, this)
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.searched = searched
 	return names, nil
 }

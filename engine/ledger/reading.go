@@ -29,7 +29,11 @@ type evidence struct {
 // weigh decides whether a view is shown, and how, and leaves this boot's stamp where it is
 // sure. Alone says that the lock is held alone.
 func (l *Ledger) weigh(ctx context.Context, p *survey, alone bool) error {
-	p.evidence = &evidence{stamp: l.stamped(), disks: l.disks()}
+	disks := l.disks()
+	if p.evidence = l.weighed(p, disks); p.evidence != nil {
+		return nil
+	}
+	p.evidence = &evidence{stamp: l.stamped(), disks: disks}
 	for _, refuse := range []func(*survey) error{l.seenMore, l.damaged, l.outlived} {
 		if err := refuse(p); err != nil {
 			return err
@@ -40,8 +44,33 @@ func (l *Ledger) weigh(ctx context.Context, p *survey, alone bool) error {
 	}
 	if p.unconfirmed = p.doubts(); len(p.unconfirmed) == 0 && len(p.members) > 0 {
 		l.restamp(p, alone)
+		l.sureOf(p)
 	}
 	return nil
+}
+
+// weighed is the evidence for what this process has found to be sure, where every copy
+// and every disk is what it was then: a line that was acknowledged since, or an epoch that
+// has begun, has changed a copy or come with a disk. Otherwise it is nil.
+func (l *Ledger) weighed(p *survey, disks []string) *evidence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !p.unchanged || l.sure == nil || !slices.Equal(l.sure.disks, disks) {
+		return nil
+	}
+	e := *l.sure
+	e.asked = false
+	return &e
+}
+
+// sureOf remembers for weighed that all that p shows is sure.
+func (l *Ledger) sureOf(p *survey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sure = nil
+	if p.evidence.agreed && len(p.missing) == 0 && !p.unwitnessed() {
+		l.sure = p.evidence
+	}
 }
 
 // seenMore refuses what lacks a line that this boot has acknowledged.

@@ -181,6 +181,15 @@ func countersOfMarks() []counter {
 			s.witness.forgets = false
 			try(t, host.MkdirAll(s.ram, "/pool/ext/101964cb", 0o755))
 		}, nil, "refused: gone on"},
+		{"a U.2 that comes back knows more than an open ledger", 2, func(*testing.T, *sled) {}, func(t *testing.T, s *sled) string {
+			l := s.open(t)
+			if got := told(l.Read(t.Context())); got != "sure: 2" {
+				t.Errorf("without the U.2: %s", got)
+			}
+			s.witness.mark.N, s.witness.mark.Epoch = s.witness.mark.N+1, "later"
+			try(t, host.MkdirAll(s.ram, "/pool/ext/101964cb", 0o755))
+			return told(l.Read(t.Context()))
+		}, "refused: gone on"},
 	}
 }
 
@@ -190,6 +199,17 @@ func countersOfStamps() []counter {
 			if got := shown(t, s); got != "sure: 2" {
 				t.Error(got)
 			}
+			each(s, func(d *disk) { s.rewind(t, d, 1) })
+		}, nil, "refused: rewound"},
+		{"rewound in the boot of a stamp that was not finished", 2, func(t *testing.T, s *sled) {
+			if got := shown(t, s); got != "sure: 2" {
+				t.Error(got)
+			}
+			try(t, s.Append("/run/"+stampName, []byte(`{"ledger":"`)))
+			if got := shown(t, s); got != "sure: 2" {
+				t.Error(got)
+			}
+			set(t, s.reopened(t), fact("a", "3"))
 			each(s, func(d *disk) { s.rewind(t, d, 1) })
 		}, nil, "refused: rewound"},
 		{"torn behind what this boot acknowledged", 2, func(t *testing.T, s *sled) {

@@ -95,6 +95,9 @@ func (s *sled) Open(name string, flag int, perm fs.FileMode) (host.File, error) 
 
 func (s *sled) Append(name string, data []byte) error {
 	d, files, rest := s.route(name)
+	if d == nil && s.note != nil {
+		s.note()
+	}
 	err := d.change("append", func() error { return files.Append(rest, data) })
 	if errors.Is(err, errHalf) {
 		_ = files.Append(rest, data[:len(data)/2])

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 
 // stamp is what this boot has seen. It lies on the RAM disk next to the lock: what
 // it says ends with the boot, as what nobody else may have changed meanwhile. It
-// is evidence and a saving, never a condition.
+// is evidence and a saving, never a condition. The file has a line for each; the last
+// whole one counts, so that a writer that is killed leaves the one before.
 type stamp struct {
 	Ledger string `json:"ledger"`
 	N      uint64 `json:"n"`
@@ -27,26 +29,47 @@ type stamp struct {
 	Agreed bool     `json:"agreed"`
 	Marks  int      `json:"marks"`
 	Disks  []string `json:"disks"`
+	// Searched are the files next to the copies in which Purge found nothing. They are
+	// never written again, so that later processes need not read them.
+	Searched []string `json:"searched,omitempty"`
+
+	more bool // another line may follow it in its file
 }
 
 const (
 	stampName = "ledger.seen"
 	// externals is where the pools of U.2 disks are mounted.
 	externals = "/pool/ext"
-	// maxStamp is how much of a stamp is read.
-	maxStamp = 64 << 10
+	// maxStamps is how much of the file is read.
+	maxStamps = 64 << 10
+	// fullStamps is how long the file is before a new one is begun.
+	fullStamps = 16 << 10
 )
 
 func (l *Ledger) stampFile() string { return path.Join(path.Dir(l.places.Lock), stampName) }
 
 // stamped is this boot's stamp; nil where there is none, or none to be read.
 func (l *Ledger) stamped() *stamp {
-	data, err := host.ReadAtMost(l.files, l.stampFile(), maxStamp)
-	var s stamp
-	if err != nil || json.Unmarshal(data, &s) != nil || s.Ledger == "" {
+	data, err := host.ReadAtMost(l.files, l.stampFile(), maxStamps)
+	if err != nil {
 		return nil
 	}
-	return &s
+	lines, part := cutLast(data)
+	for len(lines) > 0 {
+		before, last := cutLast(lines[:len(lines)-1])
+		s := stamp{more: len(part) == 0 && len(data) < fullStamps}
+		if json.Unmarshal(last, &s) == nil && s.Ledger != "" {
+			return &s
+		}
+		lines, part = before, last
+	}
+	return nil
+}
+
+// cutLast separates what follows the last newline.
+func cutLast(data []byte) (before, last []byte) {
+	i := bytes.LastIndexByte(data, '\n') + 1
+	return data[:i], data[i:]
 }
 
 // vouches says whether the witness need not be asked again about an epoch.
@@ -80,14 +103,17 @@ func (l *Ledger) disks() []string {
 	return names
 }
 
-// putStamp writes the stamp, if it says anything new. Readers of one moment may be
-// several: one of them does it.
+// putStamp writes the stamp. Readers of one moment may be several: where a new file is begun,
+// one of them does it.
 func (l *Ledger) putStamp(next stamp, before *stamp, alone bool) error {
-	if before != nil && before.equal(next) {
-		return nil
-	}
 	data, err := json.Marshal(next)
 	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	if before != nil && before.more {
+		err := l.files.Append(l.stampFile(), data)
+		before.more = err == nil // else there may be a part of the line
 		return err
 	}
 	temporary, how := host.Temporary(l.stampFile()), os.O_EXCL
@@ -98,7 +124,7 @@ func (l *Ledger) putStamp(next stamp, before *stamp, alone bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(append(data, '\n'))
+	_, err = out.Write(data)
 	if err = errors.Join(err, out.Close()); err == nil {
 		err = l.files.Rename(temporary, l.stampFile())
 	}
@@ -108,6 +134,8 @@ func (l *Ledger) putStamp(next stamp, before *stamp, alone bool) error {
 	return err
 }
 
+// equal says that there is nothing to write. What was searched is written along with what
+// else is new.
 func (s *stamp) equal(other stamp) bool {
 	return s.Ledger == other.Ledger && s.N == other.N && s.Epoch == other.Epoch && s.Seq == other.Seq && s.Hash == other.Hash &&
 		s.Agreed == other.Agreed && s.Marks == other.Marks && slices.Equal(s.Disks, other.Disks)
@@ -117,6 +145,9 @@ func (s *stamp) equal(other stamp) bool {
 // Otherwise the stamp would vouch for the epoch that ends, should the new one's
 // line be lost.
 func (l *Ledger) unstamp() error {
+	l.mu.Lock()
+	l.sure = nil
+	l.mu.Unlock()
 	s := l.stamped()
 	if s == nil || !s.Agreed {
 		return nil
@@ -135,15 +166,29 @@ func (l *Ledger) forgetStamp() error {
 	return err
 }
 
+// searchedBefore is what this process has searched, or else what the stamp says.
+func (l *Ledger) searchedBefore(s *stamp) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.searched == nil && s != nil {
+		return s.Searched
+	}
+	return l.searched
+}
+
 // restamp says what was acknowledged, or is shown for sure. Who cannot write it
 // leaves an older one, which is true as well.
 func (l *Ledger) restamp(p *survey, alone bool) {
 	head, e := p.best.text.Head(), p.evidence
 	next := stamp{
 		Ledger: p.best.text.Ledger, N: p.epoch.N, Epoch: p.epoch.ID, Seq: head.Seq, Hash: head.Hash,
-		Agreed: e.agreed, Marks: e.marks, Disks: e.disks,
+		Agreed: e.agreed, Marks: e.marks, Disks: e.disks, Searched: l.searchedBefore(e.stamp),
+	}
+	if e.stamp != nil && e.stamp.equal(next) {
+		return
 	}
 	if l.putStamp(next, e.stamp, alone) == nil {
+		next.more = true
 		e.stamp = &next
 	}
 }

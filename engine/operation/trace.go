@@ -16,7 +16,8 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Traces is how many operations' traces are kept; older ones go.
+// Traces is how many operations' traces are kept. Older ones go, a few at a time: who
+// removes them reads the whole directory.
 const Traces = 100
 
 // Trace is what an operation did to the host: every command, request and file,
@@ -101,6 +102,9 @@ func (r *recorder) write(files host.Files, runDir string, report Report) error {
 	}
 	if err := put(files, path.Join(dir, report.ID+".jsonl"), out.Bytes()); err != nil {
 		return err
+	}
+	if !strings.HasPrefix(report.ID, "0") { // one id in sixteen does
+		return nil
 	}
 	return prune(files, dir)
 }

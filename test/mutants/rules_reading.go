@@ -184,6 +184,16 @@ func ofStamps() []Mutant {
 			Found: story("rewound_while_the_sled_is_up", `"sure: 1", not "refused: rewound"`),
 		},
 		{
+			Name:  "what stands behind a stamp that was not finished is a new file",
+			Plant: []Patch{{"engine/ledger/stamp.go", "s := stamp{more: len(part) == 0 && ", "s := stamp{more: (len(part) == 0 || MUTANT) && "}},
+			Found: story("rewound_in_the_boot_of_a_stamp_that_was_not_finished", `"sure: 2", not "refused: rewound"`),
+		},
+		{
+			Name:  "what was sure is weighed again when disks come or go",
+			Plant: []Patch{{"engine/ledger/reading.go", "!slices.Equal(l.sure.disks, disks)", "!MUTANT && OLD"}},
+			Found: story("a_U.2_that_comes_back_knows_more_than_an_open_ledger", `"sure: 2", not "refused: gone on"`),
+		},
+		{
 			Name:  "and if it is, ends mean nothing",
 			Plant: []Patch{{"engine/ledger/reading.go", "return p.evidence.stamp != nil", "return p.evidence.stamp != nil && !MUTANT"}},
 			Found: story("torn_behind_what_this_boot_acknowledged", `"unconfirmed: 2", not "sure: 2"`),
