@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/nics"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 
@@ -76,6 +77,7 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 	if err != nil {
 		return err
 	}
+	env.By.Via = operation.ViaAgent
 	s, err := agentSettings(e, c, instances, o)
 	if err != nil {
 		return err

@@ -41,6 +41,8 @@ type Env struct {
 	Ledger  func(context.Context) (*ledger.Ledger, error)
 	Now     func() time.Time
 
+	// Caller is who runs the command.
+	Caller func() operation.By
 	// Draw is a new random id.
 	Draw func() string
 	// Remote runs another sled's sledctl.
@@ -83,6 +85,7 @@ type GlobalFlags struct {
 func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e := &Env{Streams: streams, Now: time.Now, Environ: environ, Version: version, started: time.Now(), Draw: uuid.NewString}
 	e.Progress = newProgress(streams)
+	e.Caller = sync.OnceValue(func() operation.By { return caller(environ) })
 	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
 	e.Config = sync.OnceValues(e.loadConfig)
 	e.SimDir = e.simulated
@@ -221,7 +224,7 @@ func (e *Env) Operation() (config.Config, operation.Env, error) {
 		return c, operation.Env{}, err
 	}
 	return c, operation.Env{
-		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), Wait: e.Flags.Wait,
+		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Wait: e.Flags.Wait,
 		NewID: e.Draw, Observe: e.observe, Warn: e.Progress.Warn,
 	}, nil
 }

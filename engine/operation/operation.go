@@ -28,6 +28,7 @@ type Env struct {
 	Ledger func(context.Context) (*ledger.Ledger, error) // opened by the first who needs it
 	RunDir string                                        // absolute; locks and traces live below it
 	PID    int
+	By     By
 	// NewID makes a new random id (a UUID as text).
 	NewID func() string
 	// Wait waits, until the context ends, for what another run holds, instead of
@@ -105,7 +106,8 @@ type Decision struct {
 type Intent struct {
 	Verb    string    `json:"verb"`
 	Subject string    `json:"subject"`
-	PID     int       `json:"pid"` // for messages only
+	PID     int       `json:"pid"`          // for messages only
+	By      *By       `json:"by,omitempty"` // nil: of an earlier sledctl
 	Time    time.Time `json:"time"`
 	Makes   []Object  `json:"makes,omitempty"`
 	Removes []Object  `json:"removes,omitempty"`
@@ -316,7 +318,7 @@ func opening(env Env, verb, subject string, view ledger.View, id string, d *Deci
 	if d.Plan.Empty() {
 		return slices.Concat(d.OnStart, d.OnSuccess, d.Intent.superseded()), nil
 	}
-	d.Intent.Verb, d.Intent.Subject, d.Intent.PID, d.Intent.Time = verb, subject, env.PID, time.Now().UTC()
+	d.Intent.Verb, d.Intent.Subject, d.Intent.PID, d.Intent.By, d.Intent.Time = verb, subject, env.PID, &env.By, time.Now().UTC()
 	value, err := json.Marshal(d.Intent)
 	if err != nil {
 		return nil, err
