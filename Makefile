@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build test test-zfs demo bench lint cross docs soak race fuzz reached clean
+.PHONY: build test test-zfs demo bench lint cross docs man soak race fuzz reached clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
@@ -49,6 +49,9 @@ cross: ## for a sled and for a workstation
 
 docs: ## the pages of the manual that the program knows itself
 	$(GO) run ./docs/generate docs
+
+man: ## pages for man(1), of the date of the last commit: dist/man/man8
+	$(GO) run ./docs/generate -man $(shell git log -1 --format=%cs 2>/dev/null || date +%F) dist/man/man8
 
 # The parts of what takes longer than a test may. The three of own are apart, as each takes long.
 SOAK := lattice matrix pairs commands histories ledger mutants rest

@@ -90,14 +90,17 @@ func topicText(cmd *cobra.Command, width int) string {
 
 // FlagText lists the flags that are the command's own, each with its text, in
 // lines of at most width columns.
-func FlagText(set *pflag.FlagSet, width int) string {
-	var all [][2]string
+func FlagText(set *pflag.FlagSet, width int) string { return inColumns(Flags(set), width) }
+
+// Flags returns the flags that are the command's own: each as it is typed ("-f, --file
+// FILE"), and its text.
+func Flags(set *pflag.FlagSet) (all [][2]string) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Annotations[cli.Belongs] == nil {
 			all = append(all, flagText(f))
 		}
 	})
-	return inColumns(all, width)
+	return all
 }
 
 // flagText is a flag as it is typed, and its text.

@@ -3,27 +3,48 @@
 // of what the agent answers, as agent-openapi.json.
 //
 // usage: go run ./docs/generate DIR
+// usage: go run ./docs/generate -man YYYY-MM-DD DIR
+//
+// With -man it writes manual pages of that date instead.
 package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/commands"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: generate DIR")
+	date := flag.String("man", "", "write manual pages of the date `YYYY-MM-DD`")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: generate [-man YYYY-MM-DD] DIR")
+	}
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
 		os.Exit(2)
 	}
-	if err := generate(os.Args[1]); err != nil {
+	if err := write(flag.Arg(0), *date); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
+}
+
+func write(dir, date string) error {
+	if date == "" {
+		return generate(dir)
+	}
+	at, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return err
+	}
+	return manuals(dir, at)
 }
 
 func generate(dir string) error {
