@@ -87,6 +87,9 @@ for. sledctl never touches foreign objects.`)
 	env.Add(root, nil, topLevel())
 	root.SetHelpCommand(helpCommand(env, root))
 	strict(root)
+	if env.Completing {
+		cli.CompleteOnlyFiles(root)
+	}
 	return root
 }
 

@@ -59,11 +59,11 @@ read, operators change VMs. The agent refuses (421) a request whose Host is neit
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.listen, "listen", nil, "unix:/NAME or tcp:ADDRESS:PORT; repeatable (agent.listen)")
-	flags.StringVar(&o.tls.Cert, "tls-cert", "", "TCP: PEM file of the agent's certificate")
-	flags.StringVar(&o.tls.Key, "tls-key", "", "TCP: PEM file of the certificate's key")
-	flags.StringVar(&o.tls.ClientCA, "tls-client-ca", "", "TCP: PEM file of the CA that signs client certificates")
+	flags.StringVar(&o.tls.Cert, "tls-cert", "", "TCP: PEM `FILE` of the agent's certificate")
+	flags.StringVar(&o.tls.Key, "tls-key", "", "TCP: PEM `FILE` of the certificate's key")
+	flags.StringVar(&o.tls.ClientCA, "tls-client-ca", "", "TCP: PEM `FILE` of the CA that signs client certificates")
 	flags.StringArrayVar(&o.operators, "tls-operator", nil, "TCP: client name that may change VMs; repeatable (agent.operators)")
-	flags.StringVar(&o.tokens, "token-file", "", "TCP: file of lines reader TOKEN or operator TOKEN (agent.token_file)")
+	flags.StringVar(&o.tokens, "token-file", "", "TCP: `FILE` of lines reader TOKEN or operator TOKEN (agent.token_file)")
 	flags.BoolVar(&o.open, "insecure-listen", false, "TCP: serve every client, without certificates and tokens")
 	return cmd
 }

@@ -2,9 +2,14 @@ package cli
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sledctl/sledctl/engine/inventory"
 )
 
 // CompleteArgs offers words for a command's arguments. Completion never fails:
@@ -30,6 +35,71 @@ func (e *Env) CompleteFlag(cmd *cobra.Command, flag string, words func(context.C
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
 	}) // it fails only for a flag that does not exist
+}
+
+// CompleteStart is CompleteFlag for words that something follows.
+func (e *Env) CompleteStart(cmd *cobra.Command, flag string, words func(context.Context) []string) {
+	if !e.Completing {
+		return
+	}
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}
+
+// CompleteOnlyFiles has a shell offer file names only where a command takes files. It
+// follows all else, and offers nothing for the other arguments and flags.
+func CompleteOnlyFiles(cmd *cobra.Command) {
+	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !takesFile(cmd.Use) {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		_, has := cmd.GetFlagCompletionFunc(f.Name)
+		if kind, _ := pflag.UnquoteUsage(f); !has && !takesFile(kind) {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+		}
+	})
+	for _, c := range cmd.Commands() {
+		CompleteOnlyFiles(c)
+	}
+}
+
+// takesFile says whether a word of a usage stands for a file's name.
+func takesFile(usage string) bool {
+	return slices.ContainsFunc([]string{"FILE", "DIR", "PATH", "COMMAND"}, func(word string) bool { return strings.Contains(usage, word) })
+}
+
+// CompleteLinks offers the links that a VNIC may be over.
+func (e *Env) CompleteLinks(ctx context.Context) []string {
+	h, err := e.Host()
+	if err != nil {
+		return nil
+	}
+	links, err := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Links}}).Links()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, l := range links {
+		if l.Class != "vnic" {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+// CompleteKinds offers what the keys of the ledger's facts begin with.
+func (e *Env) CompleteKinds(ctx context.Context) []string {
+	view, err := e.View(ctx)
+	if err != nil {
+		return nil
+	}
+	kinds := map[string]bool{}
+	for key := range view.All("") {
+		kind, _, _ := strings.Cut(key, "/")
+		kinds[kind+"/"] = true
+	}
+	return slices.Sorted(maps.Keys(kinds))
 }
 
 // CompletePools offers the pools that zones may be put on.

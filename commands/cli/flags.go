@@ -21,6 +21,7 @@ func (e *Env) AddGlobal(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&e.Flags.host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
 	flags.StringVar(&e.Flags.Config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+naming.ConfigFile+")")
+	e.Complete(root, "host", func() []string { return []string{"illumos", "sim"} })
 	flags.DurationVar(&e.Flags.timeout, "timeout", 0, "limit for the whole command, e.g. 90s or 5m (0: none)")
 	flags.BoolVar(&e.Flags.degraded, "degraded", false, "continue although a copy of the ledger is missing")
 	flags.BoolVar(&e.Flags.Wait, "wait", false, "wait for another process's lock instead of exiting with 6")
@@ -35,11 +36,7 @@ func (e *Env) AddOutput(cmd *cobra.Command) {
 	flags.BoolVarP(&e.Output.NoHeader, "no-header", "H", false, "do not print the header line")
 	flags.StringSliceVar(&e.Output.Columns, "columns", nil, "`NAME,...` of the columns to print, in this order")
 	e.Complete(cmd, "output", func() []string { return terminal.Formats() })
-	e.Complete(cmd, "columns", NoWords)
 }
-
-// NoWords offers nothing, where file names would be wrong.
-func NoWords() []string { return nil }
 
 // Mutation are the flags of every command that changes something.
 type Mutation struct {

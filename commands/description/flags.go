@@ -1,6 +1,7 @@
 package description
 
 import (
+	"context"
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
@@ -38,9 +39,14 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 	flags.Var(cli.FuncFlag{Kind: "POOL", Read: func(s string) error { w.Pool = &s; return nil }}, "pool", "pool for the zone (default: the pool with the fewest zones)")
 	flags.StringVar(&w.Name, "name", "", "name for an instance given by UUID")
 	env.CompleteFlag(cmd, "pool", env.CompletePools)
-	for _, name := range []string{"cpus", "memory", "nic", "address", "name"} {
-		env.Complete(cmd, name, cli.NoWords)
-	}
+	env.CompleteStart(cmd, "nic", func(ctx context.Context) []string {
+		var words []string
+		for _, link := range env.CompleteLinks(ctx) {
+			words = append(words, "over="+link)
+		}
+		return words
+	})
+	env.CompleteStart(cmd, "address", func(context.Context) []string { return []string{"dhcp", "addrconf"} })
 	flags.StringVar(&f.Spec, "spec", "", "`FILE` with a Propolis spec (JSON) or config (TOML); - is stdin")
 	if file {
 		flags.StringVarP(&f.File, "file", "f", "", "`FILE` that describes the instance; - is stdin")

@@ -55,6 +55,7 @@ KEY, e.g. instance/ or address/, selects the facts whose key begins with it.`,
 	}
 	cmd.Flags().IntVar(&o.last, "last", 0, "print only the last N facts (0: all)")
 	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, env.CompleteKinds)
 	return cmd
 }
 

@@ -63,12 +63,9 @@ serves one client at a time, and asks for no password.`,
 	flags.BoolVar(&o.history, "history", false, "print the output that Propolis keeps, and exit")
 	flags.StringVar(&o.since, "since-byte", "", "start at this byte of the output; -N: N bytes before its end")
 	flags.StringVarP(&o.escape, "escape", "e", "~", `escape character; "none" for none`)
-	flags.StringVar(&o.log, "log", "", "append the output to this file too")
+	flags.StringVar(&o.log, "log", "", "append the output to `FILE` too")
 	flags.BoolVar(&o.vnc, "vnc", false, "serve the VM's screen on a loopback port")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "with --vnc: address to listen on (port 0: any free port)")
-	env.Complete(cmd, "since-byte", cli.NoWords)
-	env.Complete(cmd, "escape", cli.NoWords)
-	env.Complete(cmd, "listen", cli.NoWords)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
 }

@@ -82,8 +82,6 @@ created for a VM that stayed at its source.`,
 	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "remove the protection")
 	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the source Propolis (instance migrate sets it)")
 	cmd.Flags().StringVar(&o.migration, "migration-id", "", "UUID of the migration, a new one for each attempt")
-	env.Complete(cmd, "migrate-from", cli.NoWords)
-	env.Complete(cmd, "migration-id", cli.NoWords)
 	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone if a difference needs it: powers the VM off")
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)

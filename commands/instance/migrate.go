@@ -52,8 +52,6 @@ moved the VM yet.`,
 	flags.BoolVar(&o.shared, "shared-disks", false, "the VM's disks are the same files on both sleds")
 	flags.BoolVar(&o.cancel, "cancel", false, "undo an interrupted migration that has not moved the VM")
 	flags.BoolVar(&o.yes, "yes", false, "with --cancel: do not ask a target that is off for good")
-	env.Complete(cmd, "to", cli.NoWords)
-	env.Complete(cmd, "to-command", cli.NoWords)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd

@@ -29,10 +29,10 @@ type remote struct{ agent, cert, key, ca, token string }
 func (r *remote) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.agent, "agent", "", "agent to ask: unix:/NAME, http://HOST:PORT or https://HOST:PORT")
-	flags.StringVar(&r.cert, "tls-cert", "", "https: PEM file of the client's certificate")
-	flags.StringVar(&r.key, "tls-key", "", "https: PEM file of the certificate's key")
-	flags.StringVar(&r.token, "token-file", "", "with --agent: file with the token, alone or as the agent's own")
-	flags.StringVar(&r.ca, "tls-ca", "", "https: PEM file of the CA that signed the agent's certificate")
+	flags.StringVar(&r.cert, "tls-cert", "", "https: PEM `FILE` of the client's certificate")
+	flags.StringVar(&r.key, "tls-key", "", "https: PEM `FILE` of the certificate's key")
+	flags.StringVar(&r.token, "token-file", "", "with --agent: `FILE` with the token, alone or as the agent's own")
+	flags.StringVar(&r.ca, "tls-ca", "", "https: PEM `FILE` of the CA that signed the agent's certificate")
 }
 
 func (r remote) is() bool { return r.agent != "" }

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,13 @@ func (s *selection) add(env *cli.Env, cmd *cobra.Command) {
 	flags.StringSliceVar(&s.states, "state", nil, "only in these `STATE,...`; also changed, at-risk and busy")
 	flags.StringArrayVar(&s.filters, "filter", nil, "only where `EXPR` holds, e.g. memory>=16G (repeatable)")
 	env.Complete(cmd, "state", knownStates)
-	env.Complete(cmd, "filter", cli.NoWords)
+	env.CompleteStart(cmd, "filter", func(context.Context) []string {
+		var words []string
+		for _, f := range fields() {
+			words = append(words, f.Key+"=")
+		}
+		return words
+	})
 }
 
 // knownStates are Propolis' words in lower case, those of sledctl, and what a state does

@@ -172,7 +172,6 @@ needs its name and --yes.
 	o.addTo(env, cmd)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; of named instances, delete protected ones too")
 	cmd.Flags().StringVar(&o.migration, "migration-id", "", "delete only an instance that is still arriving by this migration")
-	env.Complete(cmd, "migration-id", cli.NoWords)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
 }

@@ -91,7 +91,7 @@ instance/, print the facts.`,
 		}),
 	}
 	env.AddOutput(cmd)
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeKinds(ctx, env) })
+	cli.CompleteArgs(cmd, env.CompleteKinds)
 	return cmd
 }
 
@@ -191,18 +191,4 @@ func (s shownLedger) lines() []shownLine {
 		lines = append(lines, shownLine{"facts", kind, fmt.Sprint(s.Counts[kind])})
 	}
 	return lines
-}
-
-// completeKinds offers the kinds of facts that there are.
-func completeKinds(ctx context.Context, e *cli.Env) []string {
-	view, err := e.View(ctx)
-	if err != nil {
-		return nil
-	}
-	var kinds []string
-	for kind := range counted(view) {
-		kinds = append(kinds, kind+"/")
-	}
-	slices.Sort(kinds)
-	return kinds
 }

@@ -41,9 +41,6 @@ What a server would refuse is an error. The command does not look for files and 
 	flags.Var(cli.SizeFlag{Value: &o.wanted.Memory}, "memory", "guest memory, e.g. 8G (default: as in FILE, else instance.memory)")
 	flags.StringVar(&o.parse.CPUID, "cpuid-profile", "", "the [cpuid.NAME] that the guest sees (default: bhyve's)")
 	flags.BoolVar(&o.parse.HyperV, "hyperv", false, "show Hyper-V to the guest")
-	for _, name := range []string{"cpus", "memory", "cpuid-profile"} {
-		env.Complete(cmd, name, cli.NoWords)
-	}
 	addFeatures(env, cmd, &o.features)
 	addVersion(env, cmd, &o.version, "version of the API to write the spec for")
 	return cmd

@@ -56,7 +56,7 @@ for a VM that it does not know.`,
 	flags.StringVar(&o.Address, "address", "", "HOST:PORT of the control plane (default: that of nexus.url)")
 	flags.StringVar(&o.Era, "era", "both", "releases to behave like: "+cli.OrWords(sim.NexusEras()))
 	flags.StringArrayVar(&o.Sleds, "agent", nil, "address of a sled's agent; repeatable (default: this sled's)")
-	flags.StringVar(&tokens, "token-file", "", "file with the token for the agents, alone or as the agents' own")
+	flags.StringVar(&tokens, "token-file", "", "`FILE` with the token for the agents, alone or as the agents' own")
 	flags.BoolVar(&o.Later, "later", false, "answer a doorbell before asking the sled")
 	env.Complete(cmd, "era", sim.NexusEras)
 	return cmd

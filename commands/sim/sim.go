@@ -103,6 +103,7 @@ func newInit(env *cli.Env) *cobra.Command {
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the sled's random numbers")
 	flags.IntVar(&size, "size", 0, "VMs that run: prepares the sled, then creates vm1, vm2, …")
 	env.Complete(cmd, "mode", func() []string { return []string{string(world.OmniOS), string(world.Helios), string(world.SmartOS)} })
+	env.Complete(cmd, "server-build", func() []string { return []string{"development", "omicron-build"} })
 	env.Complete(cmd, "latency", func() []string { return []string{"none", "helios2021", "helios"} })
 	return cmd
 }

@@ -50,7 +50,25 @@ operation; --list prints the kept ones: the newest 100 since the sled booted.`,
 	flags.IntVar(&o.slowest, "slowest", 0, "print the N slowest steps")
 	flags.BoolVar(&o.changes, "changes", false, "print only what changed something")
 	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, func(context.Context) []string { return completeOperations(env) })
 	return cmd
+}
+
+// completeOperations offers the ids of the kept traces, with what each is of.
+func completeOperations(e *cli.Env) []string {
+	c, h, err := e.Reach()
+	if err != nil {
+		return nil
+	}
+	heads, err := operation.TraceList(h.Files(), c.Paths.Run)
+	if err != nil {
+		return nil
+	}
+	var words []string
+	for _, head := range slices.Backward(heads) {
+		words = append(words, fmt.Sprintf("%s\t%s %s", head.ID, head.Verb, head.Subject))
+	}
+	return words
 }
 
 func run(ctx context.Context, e *cli.Env, o options) error {

@@ -162,6 +162,7 @@ the first step of its bring-up (docs/steps.md). Without, create one VNIC over a 
 	o.Options.Add(env, cmd, step.UsedBy(instance.StageVNIC)...)
 	flags := cmd.Flags()
 	flags.StringVar(&o.Over, "over", "", "link or etherstub below the VNIC")
+	env.CompleteFlag(cmd, "over", env.CompleteLinks)
 	flags.StringVar(&o.MAC, "mac", "", "MAC address (default: a random one)")
 	flags.IntVar(&o.VLAN, "vlan", 0, "VLAN, 1 to 4094")
 	flags.IntVar(&o.MTU, "mtu", 0, "MTU in bytes (default: the link's MTU)")

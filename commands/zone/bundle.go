@@ -93,6 +93,7 @@ func newBundleList(env *cli.Env) *cobra.Command {
 		}),
 	}
 	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeZones(ctx, env) })
 	return cmd
 }
 
