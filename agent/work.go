@@ -210,7 +210,7 @@ func (w *work) Reboot(ctx context.Context, v VM) *api.Error {
 	defer leave()
 	env := w.env
 	accepted := make(chan error, 1)
-	env.Observe = func(e plan.Event) {
+	env.Observe = func(e operation.Event) {
 		if _, asks := e.Action.Step.(propolis.ChangeState); asks && e.Kind == plan.Finished {
 			accepted <- nil
 		}

@@ -30,6 +30,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/migration"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Env is what commands get: the streams, and functions for all that costs
@@ -79,12 +80,13 @@ type GlobalFlags struct {
 	degraded bool
 	Wait     bool
 	crashAt  string
+	progress string
 }
 
 // NewEnv is the environment of one run.
 func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e := &Env{Streams: streams, Now: time.Now, Environ: environ, Version: version, started: time.Now(), Draw: uuid.NewString}
-	e.Progress = newProgress(streams)
+	e.Progress = newProgress(streams, func() time.Time { return e.Now() })
 	e.Caller = sync.OnceValue(func() operation.By { return caller(environ) })
 	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
 	e.Config = sync.OnceValues(e.loadConfig)
@@ -225,13 +227,26 @@ func (e *Env) Operation() (config.Config, operation.Env, error) {
 	}
 	return c, operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Wait: e.Flags.Wait,
-		NewID: e.Draw, Observe: e.observe, Warn: e.Progress.Warn,
+		NewID: e.Draw, Observe: e.observe, Name: nameOf, Warn: e.Progress.Warn,
 	}, nil
 }
 
-func (e *Env) observe(event plan.Event) {
+func (e *Env) observe(event operation.Event) {
 	e.Progress.observe(event)
-	if e.Watch != nil {
-		e.Watch(event)
+	if e.Watch != nil && event.Kind != operation.Over {
+		e.Watch(event.Event)
 	}
+}
+
+// nameOf is what an operator calls the subject of an operation: an instance has a name,
+// the sled as a whole none.
+func nameOf(view ledger.View, subject string) string {
+	if id, ok := strings.CutPrefix(subject, "instance/"); ok {
+		if r, err := record.Existing(view, id, id); err == nil {
+			return r.Name
+		}
+		return id
+	}
+	_, name, _ := strings.Cut(subject, "/")
+	return name
 }

@@ -26,6 +26,8 @@ func (e *Env) AddGlobal(root *cobra.Command) {
 	flags.BoolVar(&e.Flags.degraded, "degraded", false, "continue although a copy of the ledger is missing")
 	flags.BoolVar(&e.Flags.Wait, "wait", false, "wait for another process's lock instead of exiting with 6")
 	flags.StringVar(&e.Flags.crashAt, "crash-at", "", "simulated sled: die at the N-th change, N[:before|:after]")
+	flags.StringVar(&e.Flags.progress, "progress", "", "`FORM` of progress: auto, plain or json (SLEDCTL_PROGRESS)")
+	e.Complete(root, "progress", func() []string { return []string{string(FormAuto), string(FormPlain), string(FormJSON)} })
 	flags.BoolVarP(&e.Progress.verbose, "verbose", "v", false, "print each step when it ends")
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,12 +81,17 @@ func (e *Env) Run(r Runner) func(*cobra.Command, []string) error {
 		if err := readCrashAt(e); err != nil {
 			return err
 		}
+		form, err := ParseForm(cmp.Or(e.Flags.progress, Variable(e.Environ, "SLEDCTL_PROGRESS")))
+		if err != nil {
+			return err
+		}
+		e.Progress.form = form
 		if e.Flags.timeout > 0 {
 			var release context.CancelFunc
 			ctx, release = context.WithTimeout(ctx, e.Flags.timeout)
 			defer release()
 		}
-		err := e.unconfirmed(ctx, r(ctx, args))
+		err = e.unconfirmed(ctx, r(ctx, args))
 		e.crash.report(e.Progress)
 		if err != nil && errors.Is(context.Cause(ctx), ErrInterrupted) && errors.Is(err, context.Canceled) {
 			return &interruptedError{err}

@@ -1,27 +1,58 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/sledctl/sledctl/commands/progress"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 )
 
-// Progress tells on stderr what is going on: on a terminal one line that is
+// Progress tells on stderr what is going on: on a terminal a line that is
 // gone at the end, elsewhere nothing but warnings. Waits that have become long
 // say so everywhere.
 type Progress struct {
 	mu      sync.Mutex
 	streams *terminal.Streams
+	now     func() time.Time
 	status  *terminal.Status
-	running []plan.Action
-	stands  []plan.Action // changes that were made and not undone
+	board   progress.Board
+	phase   string // of a migration, instead of the board
+	ticks   func() // ends the redrawing; nil: nothing is drawn
 	verbose bool
+	form    Form
 }
 
-func newProgress(streams *terminal.Streams) *Progress { return &Progress{streams: streams} }
+// Form is how progress is told.
+type Form string
+
+// The forms.
+const (
+	FormAuto  Form = "auto"  // on a terminal what is at work, elsewhere nothing
+	FormPlain Form = "plain" // a line for each long step, and for each operation that ends
+	FormJSON  Form = "json"  // a line for each event
+)
+
+// ParseForm reads --progress; empty is auto.
+func ParseForm(text string) (Form, error) {
+	switch f := Form(text); f {
+	case "":
+		return FormAuto, nil
+	case FormAuto, FormPlain, FormJSON:
+		return f, nil
+	}
+	return "", &UsageError{Text: fmt.Sprintf("--progress %q: want auto, plain or json", text)}
+}
+
+func newProgress(streams *terminal.Streams, now func() time.Time) *Progress {
+	return &Progress{streams: streams, now: now}
+}
 
 func (p *Progress) line() *terminal.Status {
 	if p.status == nil {
@@ -30,44 +61,85 @@ func (p *Progress) line() *terminal.Status {
 	return p.status
 }
 
-// observe takes an event of a plan that is being applied.
-func (p *Progress) observe(e plan.Event) {
+// observe takes an event of an operation.
+func (p *Progress) observe(e operation.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.board.Note(p.now(), e)
 	switch {
-	case e.Kind == plan.Finished && e.Action.Change != plan.Wait:
-		p.stands = append(p.stands, e.Action)
-	case e.Kind == plan.Undone:
-		p.stands = slices.DeleteFunc(p.stands, func(a plan.Action) bool { return a.ID == e.Action.ID && a.Object == e.Action.Object })
+	case p.form == FormJSON:
+		_ = p.line().Println(progress.JSON(p.now(), e))
+		return
+	case p.form == FormPlain && e.Kind == operation.Over && !p.board.OfMany():
+		_ = p.line().Println(terminal.Printable(progress.Ended(p.now(), cmp.Or(e.Name, e.Verb), e.Elapsed, e.Err)))
 	}
 	switch e.Kind {
-	case plan.Started, plan.Undoing:
-		p.running = append(p.running, e.Action)
+	case plan.Started, plan.Undoing, operation.Over:
 	default:
-		for i, a := range p.running {
-			if a.ID == e.Action.ID {
-				p.running = append(p.running[:i], p.running[i+1:]...)
-				break
-			}
-		}
 		if p.verbose {
-			_ = p.line().Println(p.ended(e))
+			_ = p.line().Println(p.ended(e.Event))
 		}
 	}
-	if len(p.running) == 0 {
-		p.line().Set("")
+	p.draw()
+	if p.ticks == nil && (p.form == FormPlain || p.streams.Err.Erase) {
+		p.ticks = p.tick()
+	}
+}
+
+// Many shows a verb on many instances: end is called with each that has ended,
+// and done when all have.
+func (p *Progress) Many(of int) (end func(name string, took time.Duration, err error), done func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.board.Begin(p.now(), of)
+	return func(name string, took time.Duration, err error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.board.End(name, took, err)
+			if p.form == FormPlain {
+				_ = p.line().Println(terminal.Printable(progress.Ended(p.now(), name, took, err)))
+			}
+			p.draw()
+		}, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.board.Finish()
+			p.draw()
+		}
+}
+
+// draw shows what is at work.
+func (p *Progress) draw() {
+	if p.form == FormPlain {
+		for _, line := range p.board.Long(p.now()) {
+			_ = p.line().Println(line)
+		}
 		return
 	}
-	last := p.running[len(p.running)-1]
-	more := ""
-	if n := len(p.running) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more)", n)
+	if p.phase == "" {
+		p.line().Set(strings.Join(p.board.Lines(p.now(), p.streams.Err.Width()-1, p.streams.Err.Height()-4), "\n"))
 	}
-	undo := ""
-	if e.Kind == plan.Undoing {
-		undo = "undo "
-	}
-	p.line().Set(undo + last.Step.Verb() + "  " + last.Object + more)
+}
+
+// redrawn is how often the seconds are shown again.
+const redrawn = 250 * time.Millisecond
+
+// tick draws again and again, until the function that it returns is called.
+func (p *Progress) tick() func() {
+	ticker, done := time.NewTicker(redrawn), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				p.mu.Lock()
+				p.draw()
+				p.mu.Unlock()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { ticker.Stop(); close(done) }
 }
 
 func (p *Progress) ended(e plan.Event) string {
@@ -90,7 +162,8 @@ func (p *Progress) Phase(what, phase string) {
 		_ = p.line().Println("sledctl: " + terminal.Printable(what+": "+phase))
 		return
 	}
-	p.line().Set(what + ": " + phase)
+	p.phase = what + ": " + phase
+	p.line().Set(p.phase)
 }
 
 // Say prints a line of narration, on a terminal only.
@@ -120,12 +193,16 @@ func (p *Progress) Warn(err error) {
 func (p *Progress) changed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.stands) > 0
+	return slices.ContainsFunc(p.board.All(), func(w *progress.Work) bool { return len(w.Stands) > 0 })
 }
 
 func (p *Progress) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ticks != nil {
+		p.ticks()
+		p.ticks = nil
+	}
 	if p.status != nil {
 		p.status.Clear()
 	}

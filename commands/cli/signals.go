@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/commands/progress"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/failure"
 )
@@ -87,18 +87,14 @@ func (e *Env) Interruptible(parent context.Context, signals <-chan os.Signal, ex
 }
 
 func signalName(sig os.Signal) string {
-	return map[os.Signal]string{os.Interrupt: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[sig]
+	return map[os.Signal]string{os.Interrupt: "^C", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[sig]
 }
 
 // interrupted says at once what is done about the first signal.
 func (p *Progress) interrupted(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := name + ": ending"
-	if n := len(p.running); n > 0 {
-		text = fmt.Sprintf("%s: %s ends first, then what can be undone of this run is; a second signal stops at once", name, changing(p.running[n-1]))
-	}
-	_ = p.line().Println("sledctl: " + text)
+	_ = p.line().Println(progress.Interrupted(name, p.board.AtWork()))
 }
 
 // abandoned says what the second signal leaves, and is the exit code.
@@ -106,24 +102,15 @@ func (p *Progress) abandoned(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.line().Set("")
-	var left []string
-	for _, a := range p.running {
-		left = append(left, changing(a)+" (not finished)")
+	lines, left := progress.Abandoned(name, p.board.All())
+	for _, line := range lines {
+		_ = p.line().Println(line)
 	}
-	for _, a := range p.stands {
-		left = append(left, changing(a))
+	if left {
+		return failure.ExitPartial
 	}
-	if len(left) == 0 {
-		_ = p.line().Println("sledctl: " + name + " again: stopping at once; nothing had been changed")
-		return failure.ExitInterrupted
-	}
-	_ = p.line().Println("sledctl: " + name + " again: stopping at once; left on the host: " + strings.Join(left, ", "))
-	_ = p.line().Println("sledctl: hint: " + failure.ResumeHint)
-	return failure.ExitPartial
+	return failure.ExitInterrupted
 }
-
-// changing names an action.
-func changing(a plan.Action) string { return a.Step.Verb() + " of " + a.Object }
 
 // unprintedError is a result that could not be printed, of a command that has
 // done what it was asked for.

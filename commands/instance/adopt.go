@@ -73,7 +73,7 @@ func runAdopt(ctx context.Context, e *cli.Env, o adoptOptions, args []string) er
 		return err
 	}
 	name := func(one adoption.Unrecorded) string { return one.Zone.Name }
-	results, failed := instance.Each(ctx, zones, name, o.parallel, func(ctx context.Context, one adoption.Unrecorded) (instance.Result, error) {
+	results, failed := eachOf(ctx, e, zones, name, o.parallel, func(ctx context.Context, one adoption.Unrecorded) (instance.Result, error) {
 		return s.Adopt(ctx, env, one, o.request())
 	})
 	if err := printAdopted(ctx, e, s, env, o, results); err != nil && failed == nil {

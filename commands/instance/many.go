@@ -54,6 +54,23 @@ func (f manyFlags) check(command string, named bool) error {
 // one does a verb with one of many instances.
 type one func(context.Context, instance.Settings, operation.Env, record.Record) (instance.Result, error)
 
+// eachOf does a verb with each of many, as instance.Each, and shows that.
+func eachOf[T any](
+	ctx context.Context, e *cli.Env, all []T, name func(T) string, parallel int, do func(context.Context, T) (instance.Result, error),
+) ([]instance.Result, error) {
+	if len(all) < 2 {
+		return instance.Each(ctx, all, name, parallel, do)
+	}
+	end, done := e.Progress.Many(len(all))
+	defer done()
+	return instance.Each(ctx, all, name, parallel, func(ctx context.Context, one T) (instance.Result, error) {
+		begun := e.Now()
+		result, err := do(ctx, one)
+		end(name(one), e.Now().Sub(begun), err)
+		return result, err
+	})
+}
+
 // forEach does a verb with all instances that pick takes, and prints them as they
 // are then, also where some failed.
 func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick func(instance.Instance) bool, do one) error {
@@ -77,7 +94,7 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 	some := func(i instance.Instance) bool {
 		return slices.ContainsFunc(picked, func(p instance.Instance) bool { return p.ID == i.ID })
 	}
-	results, failed := instance.Each(ctx, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
+	results, failed := eachOf(ctx, e, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
 		result, err := do(ctx, s, env, i.Record)
 		if cli.Is[*record.NotFoundError](err) {
 			e.Progress.Say("instance %q was deleted meanwhile: nothing to do", i.Name)
@@ -113,7 +130,7 @@ func each(
 		return err
 	}
 	some := func(i instance.Instance) bool { return slices.Contains(refs, i.Name) || slices.Contains(refs, i.ID) }
-	results, failed := instance.Each(ctx, refs, itself, f.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+	results, failed := eachOf(ctx, e, refs, itself, f.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
 		return do(ctx, s, env, ref)
 	})
 	return printDone(ctx, e, m, s, env, some, results, failed)

@@ -89,7 +89,7 @@ func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, refs []string
 	}
 	results := make(map[string]instance.Departed, len(refs))
 	var mu sync.Mutex
-	_, err = instance.Each(ctx, refs, itself, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+	_, err = eachOf(ctx, e, refs, itself, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
 		done, err := s.Migrate(ctx, env, instance.Departure{
 			Verb: "instance migrate", Ref: ref, Target: words, Run: e.Remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.Dry(),
 			Tell: func(phase string) { e.Progress.Phase("instance "+ref, phase) },

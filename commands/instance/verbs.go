@@ -226,7 +226,7 @@ func runDelete(ctx context.Context, e *cli.Env, o deleteOptions, refs []string) 
 		found[ref] = result.Report
 		return result, err
 	}
-	_, err = instance.Each(ctx, refs, itself, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+	_, err = eachOf(ctx, e, refs, itself, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
 		return remove(ctx, ref, o.yes)
 	})
 	failed, _ := errors.AsType[*instance.PartialError](err)

@@ -10,7 +10,7 @@ func TestStatusIsErasedAndRewritten(t *testing.T) {
 	status := NewStatus(s.Err)
 	status.Set("one")
 	status.Set("one")
-	status.Set("a\x1bb\nand much longer")
+	status.Set("a\x1bb and much longer\nline two")
 	if err := status.Println("said"); err != nil {
 		t.Error(err)
 	}
@@ -19,7 +19,8 @@ func TestStatusIsErasedAndRewritten(t *testing.T) {
 	if err := status.Println("more"); err != nil {
 		t.Error(err)
 	}
-	want := "\r\x1b[Kone" + "\r\x1b[Ka?b?and …" + "\r\x1b[Ksaid\na?b?and …" + "\r\x1b[K" + "more\n"
+	const two, above = "a?b and …\nline two", "\x1b[1A\x1b[K"
+	want := "\r\x1b[Kone" + "\r\x1b[K" + two + "\r\x1b[K" + above + "said\n" + two + "\r\x1b[K" + above + "more\n"
 	if got := stderr.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

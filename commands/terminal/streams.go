@@ -41,6 +41,7 @@ type Stream struct {
 	Erase bool
 
 	width  func() int
+	height func() int // nil: unknown
 	styles *lipgloss.Renderer
 	failed atomic.Pointer[error]
 }
@@ -63,7 +64,7 @@ func (s *Stream) Failed() error {
 }
 
 // defaultWidth is that of a terminal that does not tell its own.
-const defaultWidth = 80
+const defaultWidth, defaultHeight = 80, 24
 
 // Width is the number of columns, looked up each time: windows are resized.
 func (s *Stream) Width() int {
@@ -71,6 +72,16 @@ func (s *Stream) Width() int {
 		return w
 	}
 	return defaultWidth
+}
+
+// Height is the number of lines, as Width.
+func (s *Stream) Height() int {
+	if s.height != nil {
+		if h := s.height(); h > 0 {
+			return h
+		}
+	}
+	return defaultHeight
 }
 
 // System is the streams of this process. Environ is as os.Environ: NO_COLOR
@@ -95,7 +106,15 @@ func systemStream(f *os.File, environ []string) *Stream {
 		w, _ = strconv.Atoi(lookup(environ, "COLUMNS")) // a serial console has no size
 		return w
 	}
-	return newStream(f, terminal, environ, width)
+	s := newStream(f, terminal, environ, width)
+	s.height = func() int {
+		_, h, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			h, _ = strconv.Atoi(lookup(environ, "LINES"))
+		}
+		return h
+	}
+	return s
 }
 
 func newStream(w io.Writer, terminal bool, environ []string, width func() int) *Stream {

@@ -16,16 +16,33 @@ type bracket struct {
 	env    Env
 	record *recorder
 	report *Report
+	called string // see name
 }
 
 // run applies a plan, and notes what it does.
 func (b *bracket) run(ctx context.Context, p plan.Plan, keep bool) (plan.Outcome, error) {
 	return plan.Apply(ctx, host.Trace(b.env.Host, b.record.note), p, plan.Options{Keep: keep, Observe: func(e plan.Event) {
 		b.report.Steps = noteStep(b.report.Steps, e)
-		if b.env.Observe != nil {
-			b.env.Observe(e)
-		}
+		b.tell(e, p.Policy == plan.Undo && !keep)
 	}})
+}
+
+// tell passes an event on, if anybody observes.
+func (b *bracket) tell(e plan.Event, undoes bool) {
+	if b.env.Observe != nil {
+		b.env.Observe(Event{Event: e, Verb: b.report.Verb, Name: b.name(), Undoes: undoes})
+	}
+}
+
+// name is what an operator calls the subject.
+func (b *bracket) name() string {
+	switch {
+	case b.env.Name == nil:
+		return b.report.Subject
+	case b.called == "":
+		b.called = b.env.Name(b.report.View, b.report.Subject)
+	}
+	return b.called
 }
 
 // do does what comes before the intent.
@@ -57,6 +74,7 @@ func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(con
 		return *report, err
 	}
 	report.Outcome, report.Elapsed = outcome, time.Since(report.Started)
+	defer func() { b.tell(plan.Event{Kind: Over, Elapsed: time.Since(report.Started), Err: outcome.Err()}, false) }()
 	for _, p := range outcome.Passed {
 		env.warn(p)
 	}

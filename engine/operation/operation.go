@@ -34,8 +34,23 @@ type Env struct {
 	// Wait waits, until the context ends, for what another run holds, instead of
 	// failing with a *LockedError. Warn is told for whom.
 	Wait    bool
-	Observe func(plan.Event) // progress; may be nil
-	Warn    func(error)      // what went wrong and changes nothing; may be nil
+	Observe func(Event) // progress; may be nil
+	// Name is what an operator calls a subject; nil: as it is.
+	Name func(view ledger.View, subject string) string
+	Warn func(error) // what went wrong and changes nothing; may be nil
+}
+
+// Over is the kind of an operation's last event, which is about no action: what failed is
+// its Err.
+const Over plan.EventKind = "over"
+
+// Event is one thing that happened to an action of an operation.
+type Event struct {
+	plan.Event
+	Verb string // as the operator typed it
+	Name string // of the operation's subject, as she calls it
+	// Undoes says that what was made is taken back, if it does not come to its end.
+	Undoes bool
 }
 
 func (env Env) warn(all ...error) {

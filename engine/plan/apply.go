@@ -21,10 +21,13 @@ type Options struct {
 
 // Event is one thing that happened to an action.
 type Event struct {
-	Kind    EventKind
-	Action  Action
-	Elapsed time.Duration
-	Err     error
+	Kind   EventKind
+	Action Action
+	// Step counts from 1 what began, out of Steps: the plan's actions, or those that are
+	// undone. Both are 0 where something ended.
+	Step, Steps int
+	Elapsed     time.Duration
+	Err         error
 }
 
 // EventKind says what happened.
@@ -145,7 +148,9 @@ type run struct {
 	interrupted error
 	stillRuns   bool
 	half        map[string]bool // ids of actions that failed and left something
-	besides     []string        // objects next to an action's that could not be removed
+	undoing     int             // how many actions were begun to be undone, of so many
+	undos       int
+	besides     []string // objects next to an action's that could not be removed
 }
 
 type ending struct {
@@ -160,7 +165,7 @@ func (r *run) forward(ctx context.Context) {
 	waits, abandon := context.WithCancel(ctx)
 	defer abandon()
 	ends := make(chan ending)
-	busy := 0
+	busy, begun := 0, 0
 	parallel := r.options.Parallel
 	if parallel <= 0 {
 		parallel = 16
@@ -171,7 +176,8 @@ func (r *run) forward(ctx context.Context) {
 				continue
 			}
 			r.state[a.ID] = running
-			r.observe(Event{Kind: Started, Action: a})
+			begun++
+			r.observe(Event{Kind: Started, Action: a, Step: begun, Steps: len(r.plan.Actions)})
 			busy++
 			go func() { ends <- r.do(ctx, waits, a) }()
 		}
@@ -281,6 +287,7 @@ func (r *run) takesBack() bool {
 func (r *run) backward(ctx context.Context) {
 	ctx, release := context.WithTimeout(context.WithoutCancel(ctx), UndoTime)
 	defer release()
+	r.undos = r.toTakeBack()
 	for _, a := range slices.Backward(r.plan.Actions) {
 		if r.state[a.ID] == broken {
 			r.takeBack(ctx, a, a.Cleanup)
@@ -299,13 +306,29 @@ func (r *run) backward(ctx context.Context) {
 	r.outcome.Done = kept
 }
 
+// toTakeBack is how many actions have something to undo.
+func (r *run) toTakeBack() (n int) {
+	for _, a := range r.plan.Actions {
+		if r.state[a.ID] == broken && len(a.Cleanup) > 0 {
+			n++
+		}
+	}
+	for _, a := range r.outcome.Done {
+		if undoable(a) {
+			n++
+		}
+	}
+	return n
+}
+
 // takeBack undoes one action; false if there is nothing to undo or it failed.
 // What is gone by then went with what was undone before it.
 func (r *run) takeBack(ctx context.Context, a Action, back []Action) bool {
 	if len(back) == 0 {
 		return false
 	}
-	r.observe(Event{Kind: Undoing, Action: a})
+	r.undoing++
+	r.observe(Event{Kind: Undoing, Action: a, Step: r.undoing, Steps: r.undos})
 	start, ok := time.Now(), true
 	for _, b := range back {
 		err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), b.Step)

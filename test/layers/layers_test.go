@@ -51,8 +51,9 @@ func layers() map[string]place {
 		"docs/generate":     {layer: 9, machine: []use{useFiles}},
 		"commands":          {layer: 7},
 		"commands/config":   {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
+		"commands/progress": {by: []string{"commands/cli"}, imports: []string{"commands/terminal", "engine/operation", "engine/plan"}},
 		"commands/query":    {by: commandLine(), imports: []string{"commands/terminal", "host/fault", "illumos/naming"}},
-		"commands/terminal": {by: append(commandLine(), "commands/query"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"commands/terminal": {by: append(commandLine(), "commands/query", "commands/progress"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 
 		// A folder for each word that a command line begins with, and what they share.
 		"commands/agent":       {layer: 7, below: 1},

@@ -1,0 +1,190 @@
+package progress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
+)
+
+// step is one of a verb that does nothing.
+type step string
+
+func (s step) Verb() string                      { return string(s) }
+func (step) Explain() []host.Line                { return nil }
+func (step) Do(context.Context, host.Host) error { return nil }
+func (step) Undo() any                           { return nil }
+
+const zone = "zone propolis_instance_768c2a8b-de75-5e1b-9dd3-8bd4af7b3e3b"
+
+func action(verb, object, why string, change plan.Change) plan.Action {
+	return plan.Action{ID: verb + " " + object, Object: object, Why: why, Change: change, Step: step(verb)}
+}
+
+var began = time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)
+
+func at(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
+
+// started is the n-th of 16 steps of an ensure.
+func started(name string, n int, a plan.Action) operation.Event {
+	return operation.Event{Event: plan.Event{Kind: plan.Started, Action: a, Step: n, Steps: 16}, Verb: "instance ensure", Name: name, Undoes: true}
+}
+
+func finished(name string, a plan.Action) operation.Event {
+	return operation.Event{Event: plan.Event{Kind: plan.Finished, Action: a}, Verb: "instance ensure", Name: name, Undoes: true}
+}
+
+func TestAStepIsToldInWords(t *testing.T) {
+	for want, a := range map[string]plan.Action{
+		"clone the zone from propolis_base_101964cb_1": action("zone.clone", zone, "from propolis_base_101964cb_1", plan.Modify),
+		"boot the zone": action("zone.boot", zone, "", plan.Modify),
+		"wait for the address: no other host may have it": action("ipadm.await-address", "address vnic_propolis0/control", "no other host may have it", plan.Wait),
+		"create the VNIC vnic_propolis0":                  action("vnic.create", "vnic vnic_propolis0", "control VNIC", plan.Create),
+		"create the etherstub propolis_stub0":             action("vnic.create-etherstub", "etherstub propolis_stub0", "", plan.Create),
+		"create the dataset":                              action("zfs.create", "dataset oxp_101964cb-a8ae-45ea-8aa0-399e4ead2671/crypt/zone/"+strings.TrimPrefix(zone, "zone "), "", plan.Create),
+		"create the dataset oxp_101964cb/crypt/debug":     action("zfs.create", "dataset oxp_101964cb-a8ae-45ea-8aa0-399e4ead2671/crypt/debug", "", plan.Create),
+		"set the pool oxp_101964cb":                       action("zpool.set", "pool oxp_101964cb-a8ae-45ea-8aa0-399e4ead2671", "", plan.Modify),
+		"protect the directory /pool/int/197e2b31/debug":  action("zfs.protect", "directory /pool/int/197e2b31-9a15-413e-9b6c-411e859af082/debug", "", plan.Modify),
+		"halt the zone z1":                                action("zone.halt", "zone z1", "", plan.Modify),
+	} {
+		if got := Words(a); got != want {
+			t.Errorf("%s: %q, want %q", a.ID, got, want)
+		}
+	}
+}
+
+func TestOneOperationIsALine(t *testing.T) {
+	var b Board
+	if lines := b.Lines(began, 79, 20); len(lines) > 0 {
+		t.Errorf("before anything: %q", lines)
+	}
+	clone := action("zone.clone", zone, "from propolis_base_101964cb_1", plan.Modify)
+	b.Note(at(0), started("web17", 4, action("vnic.create", "vnic v0", "", plan.Create)))
+	b.Note(at(1), started("web17", 5, clone))
+	want := "web17  5/16  clone the zone from propolis_base_101964cb_1          1.2s    2.2s"
+	if diff := cmp.Diff([]string{want}, b.Lines(at(2.25), 79, 20)); diff != "" {
+		t.Error(diff)
+	}
+	// Where there is no room, the reason goes first.
+	if got := b.Lines(at(2.25), 44, 20); len(got) != 1 || got[0] != "web17  5/16  clone the zone     1.2s    2.2s" {
+		t.Errorf("%q", got)
+	}
+	undoing := operation.Event{Event: plan.Event{Kind: plan.Undoing, Action: clone, Step: 1, Steps: 3}, Verb: "instance ensure", Name: "web17"}
+	b.Note(at(3), finished("web17", clone))
+	b.Note(at(3), undoing)
+	if got := b.Lines(at(3), 79, 20)[0]; !strings.HasPrefix(got, "web17  undo 1/3  clone the zone") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestManyAreCountedAndTheLongestComesFirst(t *testing.T) {
+	var b Board
+	b.Begin(began, 9)
+	boot := action("zone.boot", zone, "", plan.Modify)
+	for i, name := range []string{"web1", "web10", "web3"} {
+		b.Note(at(float64(i)), started(name, 7+i, boot))
+	}
+	b.End("ci3", 2*time.Second, errors.New("out of space\n  more"))
+	b.End("ci7", 2*time.Second, errors.New("out of space"))
+	for range 2 {
+		b.End("done", 4*time.Second, nil)
+	}
+	got := b.Lines(at(4), 79, 4)
+	want := []string{
+		"instance ensure   2 of 9 done, 3 at work, 2 wait, 2 failed        4.0s  ~7s left",
+		"  web1   7/16  boot the zone                                       4.0s    4.0s",
+		"  (2 more at work)",
+		"FAILED ci3, ci7: out of space",
+	}
+	want[0] = got[0]
+	if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(got[0], "2 of 9 done, 3 at work, 2 wait, 2 failed") || !strings.HasSuffix(got[0], "4.0s  ~7s left") {
+		t.Error(diff, got[0])
+	}
+	if b.Finish(); len(b.Lines(at(4), 79, 4)) != 1 {
+		t.Errorf("afterwards: %q", b.Lines(at(4), 79, 4))
+	}
+}
+
+func TestALogHasALineForEachLongStepOnce(t *testing.T) {
+	var b Board
+	b.Note(at(0), started("web17", 5, action("zone.clone", zone, "", plan.Modify)))
+	for _, test := range []struct {
+		at   float64
+		want []string
+	}{{0.9, nil}, {1.25, []string{"08:00:01 web17 5/16 zone.clone 1.2s"}}, {2, nil}} {
+		if diff := cmp.Diff(test.want, b.Long(at(test.at))); diff != "" {
+			t.Errorf("after %v s: %s", test.at, diff)
+		}
+	}
+	if got := Ended(at(4), "web17", 4*time.Second, nil) + "|" + Ended(at(4), "ci3", 300*time.Millisecond, errors.New("zone.clone: out of space\nmore")); got != "08:00:04 web17 ok 4.0s|08:00:04 ci3 FAILED 0.3s zone.clone: out of space" {
+		t.Error(got)
+	}
+}
+
+func TestAnEventInJSON(t *testing.T) {
+	e := started("web17", 5, action("zone.clone", zone, "", plan.Modify))
+	e.Err = errors.New("no")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(JSON(at(0), e)), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"time": "2026-11-26T08:00:00Z", "event": "started", "verb": "instance ensure", "name": "web17", "step": 5.0, "steps": 16.0,
+		"action": "zone.clone " + zone, "object": zone, "elapsed_ms": 0.0, "error": "no",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSignalsSayWhatEndsAndWhatIsLeft(t *testing.T) {
+	var b Board
+	if got := Interrupted("^C", b.AtWork()); got != "^C: nothing more is begun" {
+		t.Error(got)
+	}
+	if lines, left := Abandoned("^C", b.All()); left || len(lines) != 1 {
+		t.Error(lines, left)
+	}
+	for _, vnic := range []string{"vnic v0", "vnic v1"} {
+		a := action("vnic.create", vnic, "", plan.Create)
+		b.Note(at(0), started("web17", 1, a))
+		b.Note(at(0), finished("web17", a))
+	}
+	clone := action("zone.clone", zone, "", plan.Modify)
+	b.Note(at(1), started("web17", 5, clone))
+	want := `^C: web17: "clone the zone" ends first (it cannot be stopped), then 2 things are taken back; ^C again stops at once and leaves it all`
+	if got := Interrupted("^C", b.AtWork()); got != want {
+		t.Error(got)
+	}
+	lines, left := Abandoned("^C", b.All())
+	if diff := cmp.Diff([]string{
+		"^C again: stopped. Left: 2 VNICs, zone of web17 (incomplete)",
+		"sledctl instance ensure web17 goes on from here; sledctl reap removes what no instance needs",
+	}, lines); diff != "" || !left {
+		t.Error(diff)
+	}
+	b.Note(at(1), started("web18", 5, clone))
+	if got := Interrupted("^C", b.AtWork()); !strings.HasPrefix(got, "^C: 2 operations end their steps and are taken back, no other is begun") {
+		t.Error(got)
+	}
+}
+
+func TestWhatIsNotTakenBackIsNotSaidTo(t *testing.T) {
+	var b Board
+	made := action("zfs.create", "dataset d", "", plan.Create)
+	for _, e := range []operation.Event{started("", 1, made), finished("", made), started("", 2, action("zfs.await", "dataset d", "", plan.Wait))} {
+		e.Undoes = false
+		b.Note(at(0), e)
+	}
+	if got := Interrupted("SIGTERM", b.AtWork()); !strings.HasPrefix(got, "SIGTERM: instance ensure: it stops to wait; SIGTERM again") {
+		t.Error(got)
+	}
+}
