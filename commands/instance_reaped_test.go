@@ -41,7 +41,7 @@ func TestAnInstanceThatIsBeingReapedIsLeftToTheReap(t *testing.T) {
 			reaped := make(chan sledtest.Answer, 1)
 			go func() { reaped <- s.On(t.Context(), h, "reap --all --yes") }()
 			<-h.at
-			if a := s.Try(line); a.Exit != 6 || !strings.Contains(a.Errs, "reap is locked by process") {
+			if a := s.Try(line); a.Exit != 6 || !strings.Contains(a.Errs, "reap is being worked on by ") {
 				t.Errorf("%s: exit %d: %s", line, a.Exit, a.Errs)
 			}
 			close(h.let)

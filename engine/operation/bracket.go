@@ -14,6 +14,7 @@ import (
 // bracket is what a run's work has around it.
 type bracket struct {
 	env    Env
+	sign   *sign
 	record *recorder
 	report *Report
 	called string // see name
@@ -27,10 +28,12 @@ func (b *bracket) run(ctx context.Context, p plan.Plan, keep bool) (plan.Outcome
 	}})
 }
 
-// tell passes an event on, if anybody observes.
+// tell passes an event on, to those that the lock keeps out, too.
 func (b *bracket) tell(e plan.Event, undoes bool) {
+	told := Event{Event: e, Verb: b.report.Verb, Name: b.name(), Undoes: undoes}
+	b.sign.note(told)
 	if b.env.Observe != nil {
-		b.env.Observe(Event{Event: e, Verb: b.report.Verb, Name: b.name(), Undoes: undoes})
+		b.env.Observe(told)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -22,8 +23,14 @@ type Holder struct {
 	PID   int       `json:"pid"`
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
-	// Subject is what is locked.
+	// Subject is what is locked, Name what an operator calls it; empty until it is known.
 	Subject string `json:"subject,omitempty"`
+	Name    string `json:"name,omitempty"`
+	User    string `json:"user,omitempty"` // see By
+	// Step is the verb of the step that runs, the At-th of Steps, as its last command began.
+	Step  string `json:"step,omitempty"`
+	At    int    `json:"at,omitempty"`
+	Steps int    `json:"steps,omitempty"`
 	// Group is the process group of the last command that it has started, and
 	// Command its argv: it continues, and holds the lock, if PID was killed.
 	Group   int    `json:"group,omitempty"`
@@ -38,12 +45,12 @@ func LockName(runDir, subject string) string {
 // lockSubject locks the subject. The context that it returns hands the lock to
 // the host's mutating commands. The lock's file goes with it where all of them
 // have ended: else one may hold it still.
-func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) (context.Context, func(ended bool), error) {
+func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) (context.Context, *sign, func(ended bool), error) {
 	if err := host.MkdirAll(env.Host.Files(), path.Join(env.RunDir, "lock"), 0o755); err != nil {
-		return nil, nil, fmt.Errorf("make the directory of the locks: %w", err)
+		return nil, nil, nil, fmt.Errorf("make the directory of the locks: %w", err)
 	}
 	if err := markBoot(ctx, env); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	mode := host.TryExclusive
 	if wait {
@@ -51,12 +58,12 @@ func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) 
 	}
 	l, err := lock(ctx, env, subject, mode)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	say := &sign{lock: l, holder: Holder{PID: env.PID, Verb: verb, Since: time.Now().UTC(), Subject: subject}}
+	say := &sign{lock: l, holder: Holder{PID: env.PID, User: env.By.User, Verb: verb, Since: time.Now().UTC(), Subject: subject}}
 	if err := say.write(); err != nil {
 		l.Unlock()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	unlock := func(ended bool) {
 		if ended {
@@ -67,7 +74,7 @@ func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) 
 			sweepLock(context.WithoutCancel(ctx), env, subject)
 		}
 	}
-	return host.WithStart(host.WithLock(ctx, l), say.started), unlock, nil
+	return host.WithStart(host.WithLock(ctx, l), say.started), say, unlock, nil
 }
 
 // sweepLock removes the file of a lock that nobody holds: where a run failed, a command
@@ -86,14 +93,15 @@ func sweepLock(ctx context.Context, env Env, subject string) {
 // Hold locks a subject for as long as its holder runs. The error is a
 // *LockedError if another does.
 func Hold(ctx context.Context, env Env, verb, subject string) (release func(), err error) {
-	_, unlock, err := lockSubject(ctx, env, verb, subject, false)
+	_, _, unlock, err := lockSubject(ctx, env, verb, subject, false)
 	if err != nil {
 		return nil, err
 	}
 	return func() { unlock(true) }, nil
 }
 
-// sign is what a lock's file says.
+// sign is what a lock's file says. What is told to it between commands is written with the
+// next one.
 type sign struct {
 	lock   host.Lock
 	mu     sync.Mutex
@@ -106,6 +114,16 @@ func (s *sign) write() error {
 		return err
 	}
 	return s.lock.Write(text)
+}
+
+// note takes how far the holder has come.
+func (s *sign) note(e Event) {
+	if e.Kind != plan.Started {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holder.Name, s.holder.Step, s.holder.At, s.holder.Steps = e.Name, e.Action.Step.Verb(), e.Step, e.Steps
 }
 
 func (s *sign) started(group int, c host.Command) {
@@ -124,7 +142,7 @@ func lock(ctx context.Context, env Env, subject string, mode host.LockMode) (hos
 	}
 	switch {
 	case errors.Is(err, host.ErrLocked):
-		return nil, &LockedError{Subject: subject, Holder: holderOf(env.Host.Files(), name)}
+		return nil, LockedBy(subject, holderOf(env.Host.Files(), name))
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", subject, err)
 	}

@@ -8,11 +8,13 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -170,17 +172,29 @@ type Report struct {
 type LockedError struct {
 	Subject string
 	Holder  Holder // zero if it did not say
+	// For is how long it has been locked.
+	For time.Duration
+}
+
+// LockedBy is a subject that is locked now.
+func LockedBy(subject string, h Holder) *LockedError {
+	return &LockedError{Subject: subject, Holder: h, For: max(0, time.Since(h.Since))}
 }
 
 // Error names the holder.
 func (e *LockedError) Error() string {
-	if e.Holder.PID == 0 {
-		return fmt.Sprintf("%s is locked by another process", e.Subject)
+	h := e.Holder
+	if h.PID == 0 {
+		return fmt.Sprintf("%s is being worked on by another process", e.Subject)
 	}
-	said := fmt.Sprintf("%s is locked by process %d (%s), since %s",
-		e.Subject, e.Holder.PID, e.Holder.Verb, e.Holder.Since.UTC().Format(time.RFC3339))
-	if e.Holder.Group != 0 {
-		said += fmt.Sprintf("; the last command that it started is process %d: %s", e.Holder.Group, e.Holder.Command)
+	said := fmt.Sprintf("%s is being worked on by %s (pid %d, %s) for %s",
+		cmp.Or(h.Name, e.Subject), cmp.Or(h.User, "another process"), h.PID, h.Verb, e.For.Round(time.Second))
+	if h.Steps > 0 {
+		said += fmt.Sprintf(": step %d/%d, %s", h.At, h.Steps, h.Step)
+	}
+	if h.Group != 0 {
+		program, _, _ := strings.Cut(h.Command, " ")
+		said += fmt.Sprintf("; its last command is process %d (%s)", h.Group, program)
 	}
 	return said
 }
@@ -229,7 +243,7 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (report Report, 
 	if err := host.Privileged(env.Host); err != nil {
 		return report, err
 	}
-	ctx, unlock, err := lockSubject(ctx, env, r.Verb, r.Subject, r.Wait)
+	ctx, say, unlock, err := lockSubject(ctx, env, r.Verb, r.Subject, r.Wait)
 	if err != nil {
 		return report, err
 	}
@@ -244,7 +258,7 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (report Report, 
 	}
 	var decision Decision
 	id := env.NewID()
-	work := &bracket{env: env, record: &recorder{}, report: &report}
+	work := &bracket{env: env, sign: say, record: &recorder{}, report: &report}
 	view, err := book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
 		decision, err = r.Decide(view, seen, Stamp{ID: id, Now: report.Started.UTC()})
 		if err == nil {

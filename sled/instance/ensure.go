@@ -216,7 +216,7 @@ func untouched(ctx context.Context, env operation.Env, view ledger.View, self st
 			continue
 		}
 		if holder, living := operation.Alive(ctx, env, open.Subject); living {
-			return &operation.LockedError{Subject: open.Subject, Holder: holder}
+			return operation.LockedBy(open.Subject, holder)
 		}
 	}
 	return nil
