@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"os/user"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -39,4 +40,26 @@ func userName(uid int) string {
 		return u.Username
 	}
 	return id
+}
+
+// argv is a command line as it may be kept: without what could be a secret. No
+// flag takes one, but a command that reaches another sled, or an address, may have
+// a password in it.
+func argv(words []string) []string {
+	account := regexp.MustCompile(`://[^/@]*@`)
+	kept := make([]string, len(words))
+	for i, word := range words {
+		flag, _, valued := strings.Cut(word, "=")
+		switch {
+		case strings.ContainsAny(word, "{\n"):
+			kept[i] = "(a document)"
+		case i > 0 && words[i-1] == "--to-command":
+			kept[i] = "(a command)"
+		case valued && flag == "--to-command":
+			kept[i] = "--to-command=(a command)"
+		default:
+			kept[i] = account.ReplaceAllString(word, "://...@")
+		}
+	}
+	return kept
 }

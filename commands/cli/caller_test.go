@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/sledctl/sledctl/engine/operation"
@@ -26,5 +27,17 @@ func TestCallerTakesTheRestFromTheEnvironment(t *testing.T) {
 		if by.From != c.from || by.Via != c.via || by.UID != os.Getuid() || by.User == "" {
 			t.Errorf("%q: %+v, want from %q via %q", c.environ, by, c.from, c.via)
 		}
+	}
+}
+
+// What is kept of a command line has no password and no document in it.
+func TestArgvHasNoSecret(t *testing.T) {
+	words := []string{"instance", "migrate", "web1", "--to-command", "sshpass -p hush ssh b", "--to-command=sshpass -p hush", "--agent", "https://me:hush@sled:1", `{"base64":"hush"}`, "--wait"}
+	kept := strings.Join(argv(words), " ")
+	if strings.Contains(kept, "hush") {
+		t.Errorf("kept: %s", kept)
+	}
+	if want := "instance migrate web1 --to-command (a command) --to-command=(a command) --agent https://...@sled:1 (a document) --wait"; kept != want {
+		t.Errorf("kept: %s\nwant: %s", kept, want)
 	}
 }

@@ -226,7 +226,7 @@ func (e *Env) Operation() (config.Config, operation.Env, error) {
 		return c, operation.Env{}, err
 	}
 	return c, operation.Env{
-		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Wait: e.Flags.Wait,
+		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Argv: argv(e.Words), Exit: failure.Exit, Wait: e.Flags.Wait,
 		NewID: e.Draw, Observe: e.observe, Name: nameOf, Warn: e.Progress.Warn,
 	}, nil
 }

@@ -100,7 +100,9 @@ func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(con
 		}
 		facts = append(facts, sealed...)
 	}
-	view, err := book.Update(context.WithoutCancel(ctx), func(ledger.View) ([]ledger.Fact, error) { return facts, nil })
+	view, err := book.Update(context.WithoutCancel(ctx), func(view ledger.View) ([]ledger.Fact, error) {
+		return remembered(env, view, *report, report.ID, facts)
+	})
 	if err != nil {
 		return *report, errors.Join(outcome.Err(), &OutcomeError{Err: err})
 	}

@@ -31,6 +31,9 @@ type Env struct {
 	RunDir string                                        // absolute; locks and traces live below it
 	PID    int
 	By     By
+	Argv   []string // of the command, without secrets
+	// Exit is the exit code of an operation that failed and left this; nil: 1.
+	Exit func(err error, left []string) int
 	// NewID makes a new random id (a UUID as text).
 	NewID func() string
 	// Wait waits, until the context ends, for what another run holds, instead of
@@ -270,6 +273,9 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (report Report, 
 		facts, err := opening(env, r.Verb, r.Subject, view, id, &decision)
 		if err == nil {
 			err = work.do(ctx, decision.Ahead)
+		}
+		if err == nil && decision.Plan.Empty() && len(facts) > 0 {
+			facts, err = remembered(env, view, report, id, facts)
 		}
 		return facts, err
 	})

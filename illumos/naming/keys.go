@@ -24,6 +24,7 @@ const (
 	KeyHold      = "hold/"       // hold/KIND/NAME: an object that belongs to no instance yet
 	KeyHeldVNIC  = KeyHold + "vnic/"
 	KeyIntent    = "intent/" // intent/ID: an operation that has begun
+	KeyLast      = "last/"   // last/SUBJECT: the operation on it that ended last
 )
 
 // Key is a beginning of keys, and who writes below it.
@@ -35,7 +36,7 @@ func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
 		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
-		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"},
+		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }
 

@@ -79,7 +79,7 @@ func Of(err error, started time.Time) Document {
 	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
 		d.Problems = invalid.Problems
 	}
-	d.Exit, d.timeUp = exitCode(err, d.Leftovers), is[*TimeoutError](err)
+	d.Exit, d.timeUp = Exit(err, d.Leftovers), is[*TimeoutError](err)
 	d.Cause = causeOf(d.Exit)
 	d.Hint = joined("; ", hintOf(err, d), d.bundleHint())
 	for _, next := range NextOf(d.Hint) {

@@ -27,9 +27,9 @@ const (
 	ExitInterrupted = 130
 )
 
-// exitCode is the one place where an error becomes an exit code. What is left on
+// Exit is the one place where an error becomes an exit code. What is left on
 // the host wins over the plain ways to fail; a panic may have left anything.
-func exitCode(err error, left []string) int {
+func Exit(err error, left []string) int {
 	some, many := errors.AsType[*instance.PartialError](err)
 	if many && len(left) == 0 {
 		return codes()[some.Common()]

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 func (s *Operator) RemoveLedger(n int) {
@@ -29,8 +31,17 @@ func (s *Operator) LoseLedger() {
 	}
 }
 
-// Ledger is what the ledger holds, as its lines say it; nil if there is none.
+// Ledger is what the ledger holds, as its lines say it; nil if there is none. It is
+// without what the last operations were: that differs after every change.
 func (s *Operator) Ledger() map[string]string {
+	s.T.Helper()
+	facts := s.Facts()
+	maps.DeleteFunc(facts, func(key, _ string) bool { return strings.HasPrefix(key, naming.KeyLast) })
+	return facts
+}
+
+// Facts is all that the ledger holds; nil if there is none.
+func (s *Operator) Facts() map[string]string {
 	s.T.Helper()
 	for _, name := range s.Copies() {
 		data, err := host.ReadFile(s.Host().Files(), name)
