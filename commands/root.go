@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/commands/base"
 	"github.com/sledctl/sledctl/commands/bootstrap"
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/history"
 	"github.com/sledctl/sledctl/commands/instance"
 	"github.com/sledctl/sledctl/commands/ledger"
@@ -43,6 +44,7 @@ func topLevel() []cli.Word {
 		{Name: "reap", Make: reap.New},
 		{Name: "nics", Make: nics.New},
 		{Name: "agent", Make: agent.New},
+		{Name: "events", Make: events.New},
 		{Name: "history", Make: history.New},
 		{Name: "trace", Make: trace.New},
 		{Name: "ledger", Make: ledger.New},

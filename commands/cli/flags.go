@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -144,4 +145,19 @@ func DescribedBy(cmd *cobra.Command, by string, names ...string) {
 	for _, name := range names {
 		_ = cmd.Flags().SetAnnotation(name, Belongs, []string{by}) // it fails only for a flag that does not exist
 	}
+}
+
+// Since is the time that --since names: so long ago, or a time of its own. Empty: none.
+func Since(now time.Time, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, &UsageError{Text: fmt.Sprintf("--since %q: want 10m, or a time, e.g. 2026-11-23T06:27:17Z", text)}
+	}
+	return at, nil
 }

@@ -158,14 +158,6 @@ func (o logOptions) check(now time.Time) (since time.Time, err error) {
 		return since, &cli.UsageError{Text: "--raw and --since cannot both be given: times are not read then"}
 	case o.tail < -1:
 		return since, &cli.UsageError{Text: fmt.Sprintf("--tail %d: want a number of lines, 0 for all", o.tail)}
-	case o.since == "":
-		return since, nil
 	}
-	if ago, err := time.ParseDuration(o.since); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	if since, err = time.Parse(time.RFC3339, o.since); err != nil {
-		return since, &cli.UsageError{Text: fmt.Sprintf("--since %q: want 10m, or a time as 2026-11-23T06:27:17Z", o.since)}
-	}
-	return since, nil
+	return cli.Since(now, o.since)
 }

@@ -47,7 +47,7 @@ const (
 	Interrupted Result = "interrupted"
 )
 
-// LastOf is what the ledger says of a subject's last operation.
+// LastOf is the last operation on a subject, as the ledger has it.
 func LastOf(view ledger.View, subject string) (last Last, known bool) {
 	value, ok := view.Get(naming.KeyLast + subject)
 	return last, ok && json.Unmarshal(value, &last) == nil
@@ -148,15 +148,23 @@ func changed(done []plan.Action) []string {
 		}
 	}
 	var all []string
+	slices.Sort(kinds) // actions that run side by side end in any order
 	for _, at := range kinds {
 		verb, kind, _ := strings.Cut(at, " ")
 		if n := len(objects[at]); n > 1 {
-			all = append(all, fmt.Sprintf("%s %d %ss", verb, n, strings.TrimSuffix(kind, "s")))
+			all = append(all, fmt.Sprintf("%s %d %s", verb, n, plural(kind)))
 		} else {
 			all = append(all, verb+" "+objects[at][0])
 		}
 	}
 	return all
+}
+
+func plural(kind string) string {
+	if stem, ok := strings.CutSuffix(kind, "y"); ok {
+		return stem + "ies"
+	}
+	return strings.TrimSuffix(kind, "s") + "s"
 }
 
 // mostWords bounds the command line that a fact has: one on a thousand VMs names all

@@ -69,6 +69,7 @@ func layers() map[string]place {
 		"commands/trace":       {layer: 7, below: 1},
 		"commands/vnic":        {layer: 7, below: 1},
 		"commands/zone":        {layer: 7, below: 1, machine: []use{useFiles}},
+		"commands/events":      {layer: 7, below: 2},
 		"commands/history":     {layer: 7, below: 2}, // instance history is one, too
 		"commands/nics":        {layer: 7, below: 2}, // the agent syncs as nics sync does
 		"commands/step":        {layer: 7, below: 2},
@@ -79,6 +80,7 @@ func layers() map[string]place {
 		"agent/client":   {layer: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
 		"agent/api":      {layer: 6, below: 2},
 		"sled/bootstrap": {layer: 5},
+		"sled/events":    {layer: 5}, // what was done on a sled
 		"sled/status":    {layer: 5}, // what is wrong with a sled, and what to type
 		"sled/failure":   {layer: 5}, // what commands print of an error, and an agent answers
 		"sled/reap":      {layer: 4},
@@ -130,7 +132,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "status", "step", "storage", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "events", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "status", "step", "storage", "trace", "vnic", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}

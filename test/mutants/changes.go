@@ -30,8 +30,11 @@ func ofChanges() []Mutant {
 			Name: "an outcome without its line",
 			Plant: []Patch{{
 				"engine/operation/bracket.go",
-				`func(ledger.View) ([]ledger.Fact, error) { return facts, nil })`,
-				`func(ledger.View) ([]ledger.Fact, error) { if MUTANT { return nil, nil }; return facts, nil })`,
+				`		return remembered(env, view, *report, report.ID, facts)
+`,
+				`		if MUTANT { return nil, nil }
+		return remembered(env, view, *report, report.ID, facts)
+`,
 			}},
 			Found: matrix("a_VNIC", "after delete and reap"),
 		},

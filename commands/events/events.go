@@ -1,0 +1,133 @@
+// Package events is sledctl events.
+package events
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/events"
+)
+
+// New is the command events.
+func New(env *cli.Env) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "events [NAME|SUBJECT]",
+		Short: "Show who did what on this sled, and how it ended",
+		Long: `Show who did what on this sled, and how it ended: the operations that the ledger and its history know, oldest first, the newest 50.
+NAME is an instance, also one that was deleted; SUBJECT is what an operation locks, e.g. sled or base/POOL. DIED is an operation whose process
+ended before it did, seen is the end of a VM that nobody asked for. Who it was is what the process was told, not proven.`,
+		Example: `  sledctl events
+  sledctl events web1 --last 0
+  sledctl events --failed --since 24h
+  sledctl events --verb "instance delete" -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			o.Of = strings.Join(args, "")
+			return Run(ctx, env, o)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.since, "since", "", "only those since a `TIME`: 10m ago, or 2026-11-23T06:27:17Z")
+	flags.BoolVar(&o.failed, "failed", false, "only those that failed, died or were interrupted")
+	flags.StringVar(&o.verb, "verb", "", "only those of a `VERB`, e.g. ensure")
+	flags.IntVar(&o.Last, "last", 50, "only the newest `N` (0: all)")
+	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, env.CompleteInstances)
+	return cmd
+}
+
+// Options select events.
+type Options struct {
+	Of     string // an instance or a subject; empty: all
+	Last   int    // how many; 0: all
+	failed bool
+	since  string
+	verb   string
+}
+
+// Run prints the events that are selected.
+func Run(ctx context.Context, e *cli.Env, o Options) error {
+	if err := eventList().Check(e.Output); err != nil {
+		return err
+	}
+	if o.Last < 0 {
+		return &cli.UsageError{Text: fmt.Sprintf("--last %d: want a number of events, 0 for all", o.Last)}
+	}
+	since, err := cli.Since(e.Now(), o.since)
+	if err != nil {
+		return err
+	}
+	r := &reader{e: e}
+	past, err := r.past(ctx)
+	if err != nil {
+		return err
+	}
+	alive, err := r.alive(ctx)
+	if err != nil {
+		return err
+	}
+	passes := func(v events.Event) bool {
+		return o.of(v) && (!o.failed || v.Bad()) && !v.Start.Before(since) && o.does(v)
+	}
+	all := past.Newest(o.Last, passes, alive)
+	if len(all) == 0 && o.Of != "" {
+		if err := known(past, alive, o); err != nil {
+			return err
+		}
+	}
+	if e.Output.Screen(e.Streams.Out) || e.Output.Format == terminal.FormatWide {
+		_, err = e.Streams.Out.Write([]byte(screenOf(e).text(all)))
+		return err
+	}
+	return eventList().Print(e.Streams.Out, e.Output, all)
+}
+
+// of reports whether an event is of what was named.
+func (o Options) of(v events.Event) bool {
+	return o.Of == "" || slices.Contains([]string{v.Object.Name, v.Object.ID, v.Subject}, o.Of)
+}
+
+func (o Options) does(v events.Event) bool {
+	return o.verb == "" || v.Verb == o.verb || what(v) == o.verb
+}
+
+// known is the error of an object that no event is of.
+func known(past *events.Past, alive alive, o Options) error {
+	var names []string
+	for _, v := range past.Newest(0, func(events.Event) bool { return true }, alive) {
+		if o.of(v) {
+			return nil // and nothing of it was asked for
+		}
+		names = append(names, v.Object.Name)
+	}
+	return &cli.NotFoundError{What: fmt.Sprintf("an event of %q", o.Of), List: "sledctl events", Near: naming.Nearest(o.Of, names)}
+}
+
+// alive says which process holds a subject's lock.
+type alive = func(subject string) (operation.Holder, bool)
+
+// reader reads the past of a sled.
+type reader struct{ e *cli.Env }
+
+func (r *reader) past(ctx context.Context) (*events.Past, error) {
+	h, places, err := r.e.Places()
+	if err != nil {
+		return nil, err
+	}
+	return events.Of(ledger.History(ctx, h.Files(), places))
+}
+
+func (r *reader) alive(ctx context.Context) (alive, error) {
+	_, env, err := r.e.Operation()
+	return func(subject string) (operation.Holder, bool) { return operation.Alive(ctx, env, subject) }, err
+}

@@ -1,0 +1,210 @@
+package events
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/events"
+)
+
+func eventList() terminal.List[events.Event] {
+	type column = terminal.Column[events.Event]
+	return terminal.List[events.Event]{Kind: "Event", Name: func(v events.Event) string { return v.ID }, Columns: []column{
+		{Name: "time", Value: func(v events.Event) string { return v.Start.Format(time.RFC3339) }},
+		{Name: "who", Value: func(v events.Event) string { return v.By.User }},
+		{Name: "via", Value: func(v events.Event) string { return string(v.By.Via) }},
+		{Name: "verb", Value: func(v events.Event) string { return v.Verb }},
+		{Name: "object", Value: func(v events.Event) string { return v.Object.Name }},
+		{Name: "result", Value: func(v events.Event) string { return string(v.Result) }},
+		{Name: "exit", Value: func(v events.Event) string { return strconv.Itoa(v.Exit) }, Right: true},
+		{Name: "took_ms", Value: tookMillis, Right: true},
+		{Name: "changed", Value: func(v events.Event) string { return v.Text(true) }},
+		{Name: "error", Value: func(v events.Event) string { return v.Error }},
+		{Name: "id", Value: func(v events.Event) string { return v.ID }},
+	}}
+}
+
+func tookMillis(v events.Event) string {
+	took, known := v.Took()
+	if !known {
+		return ""
+	}
+	return strconv.FormatInt(took.Milliseconds(), 10)
+}
+
+// screen is events as people see them. It is pure.
+type screen struct {
+	width int
+	whole bool // with what differs from one incarnation to the next
+	style func(terminal.Style, string) string
+	zone  *time.Location // of the clock times
+	now   time.Time
+	short func(string) string // shortens the names of pools
+}
+
+// wide is from which width on a line has the date, the way and the id.
+const wide = 120
+
+func screenOf(e *cli.Env) screen {
+	return screen{width: e.Streams.Out.Width(), whole: e.Output.Format == terminal.FormatWide, style: e.Streams.Out.Style, zone: time.Local, now: e.Now()}
+}
+
+// what is the verb, without the word that stands for most.
+func what(v events.Event) string { return strings.TrimPrefix(v.Verb, "instance ") }
+
+func (s screen) text(all []events.Event) string {
+	pool := regexp.MustCompile(`ox[ip]_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	var pools []string
+	for _, v := range all {
+		pools = append(pools, pool.FindAllString(v.Object.Name+" "+v.Error+" "+v.Text(true), -1)...)
+	}
+	slices.Sort(pools)
+	s.short = terminal.ShortPools(slices.Compact(pools))
+	if len(all) == 0 {
+		return "no event\n"
+	}
+	heads := []string{"TIME", "WHO", "WHAT", "OBJECT", "RESULT", "TOOK"}
+	if s.width >= wide {
+		heads = []string{"TIME", "WHO", "VIA", "ID", "WHAT", "OBJECT", "RESULT", "TOOK"}
+	}
+	rows := [][]string{heads}
+	for _, v := range all {
+		rows = append(rows, s.cells(v))
+	}
+	widths := make([]int, len(heads))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], ansi.StringWidth(cell))
+		}
+	}
+	var out []string
+	for i, row := range rows {
+		if i == 0 {
+			out = append(out, s.line(row, widths, terminal.Plain, "CHANGED")...)
+			continue
+		}
+		v := all[i-1]
+		if s.width < wide && s.newDay(all, i-1) {
+			out = append(out, s.style(terminal.Faint, v.Start.In(s.zone).Format(time.DateOnly)))
+		}
+		out = append(out, s.line(row, widths, styleOf(v), orDash(s.short(terminal.Printable(v.Text(s.whole)))))...)
+		if v.Error != "" {
+			for _, line := range terminal.Wrapped(s.short(terminal.Printable(v.Error)), s.width-indent) {
+				out = append(out, strings.Repeat(" ", indent)+line)
+			}
+		}
+	}
+	return strings.Join(out, "\n") + "\n"
+}
+
+// indent is how far what stands below a line is indented.
+const indent = 10
+
+// newDay reports whether the n-th event is of another day than the one before it, or, of
+// the first, than today.
+func (s screen) newDay(all []events.Event, n int) bool {
+	before := s.now
+	if n > 0 {
+		before = all[n-1].Start
+	}
+	return before.In(s.zone).Format(time.DateOnly) != all[n].Start.In(s.zone).Format(time.DateOnly)
+}
+
+func (s screen) cells(v events.Event) []string {
+	took := "-"
+	if d, known := v.Took(); known {
+		took = terminal.Elapsed(d)
+	}
+	at := v.Start.In(s.zone)
+	who, object := orDash(terminal.Printable(v.By.User)), orDash(s.short(terminal.Printable(v.Object.Name)))
+	if s.width < wide {
+		return []string{at.Format(time.TimeOnly), who, what(v), object, resultOf(v), took}
+	}
+	if v.By.From != "" {
+		who += " (" + terminal.Printable(v.By.From) + ")"
+	}
+	id, _, _ := strings.Cut(v.ID, "-")
+	return []string{at.Format(time.DateTime), who, orDash(string(v.By.Via)), orDash(id), what(v), object, resultOf(v), took}
+}
+
+// resultOf is a result as people see it: what went wrong is upper case.
+func resultOf(v events.Event) string {
+	switch v.Result {
+	case operation.Failed, operation.Interrupted:
+		return fmt.Sprintf("FAILED %d", v.Exit)
+	case events.Died:
+		return "DIED"
+	case events.Running:
+		return fmt.Sprintf("running (pid %d)", v.PID)
+	}
+	return string(v.Result)
+}
+
+func styleOf(v events.Event) terminal.Style {
+	switch {
+	case v.Bad():
+		return terminal.Bad
+	case v.Result == operation.Done:
+		return terminal.Good
+	}
+	return terminal.Plain
+}
+
+// line is a row with what changed next to it, or below where that has no room.
+func (s screen) line(cells []string, widths []int, style terminal.Style, changed string) []string {
+	var plain, shown strings.Builder
+	for i, cell := range cells {
+		pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2)
+		plain.WriteString(cell + pad)
+		if i == len(cells)-2 {
+			cell = s.style(style, cell)
+		}
+		shown.WriteString(cell + pad)
+	}
+	used := ansi.StringWidth(plain.String())
+	switch room := s.width - used; {
+	case used > s.width: // a name is too long to stand next to anything
+		return hung(terminal.Wrapped(strings.Join(strings.Fields(plain.String()), "  ")+"  "+changed, s.width-indent), "", indent)
+	case room < 20 && changed != "CHANGED":
+		return append([]string{strings.TrimRight(shown.String(), " ")}, indented(terminal.Wrapped(changed, s.width-indent))...)
+	case room < 20:
+		return []string{strings.TrimRight(shown.String(), " ")}
+	default:
+		return hung(terminal.Wrapped(changed, room), shown.String(), used)
+	}
+}
+
+// hung is lines of which the first one stands behind a beginning, and the others below it.
+func hung(lines []string, first string, by int) []string {
+	for i := range lines {
+		if i == 0 {
+			lines[i] = first + lines[i]
+		} else {
+			lines[i] = strings.Repeat(" ", by) + lines[i]
+		}
+	}
+	return lines
+}
+
+func indented(lines []string) []string {
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	}
+	return lines
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

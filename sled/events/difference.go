@@ -1,0 +1,161 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// Change is a field of an instance's document that an operation has changed. Old is
+// empty if the instance is new.
+type Change struct {
+	Field string `json:"field"`
+	Old   string `json:"old"`
+	New   string `json:"new"`
+
+	plain [2]string // without MACs
+}
+
+// recordOf reads a record; nil: there is none.
+func recordOf(value json.RawMessage) (r *record.Record, name string) {
+	if value == nil || json.Unmarshal(value, &r) != nil || r == nil {
+		return nil, ""
+	}
+	return r, r.Name
+}
+
+// difference is what is different in a record, in the document's words.
+func difference(before, after json.RawMessage) []Change {
+	all := []Change{}
+	old, _ := recordOf(before)
+	now, _ := recordOf(after)
+	if now == nil || old == nil && now.Generation > 1 { // it is gone, or what it was is not known
+		return all
+	}
+	was := make([]Change, len(fields(*now)))
+	if old != nil {
+		was = fields(*old)
+	}
+	for i, f := range fields(*now) {
+		f.Old, f.plain[0] = was[i].New, was[i].plain[1]
+		if f.Old != f.New {
+			all = append(all, f)
+		}
+	}
+	if old != nil && !reflect.DeepEqual(old.Spec.Machine, now.Spec.Machine) {
+		all = append(all, Change{Field: "spec", Old: "another", New: "a new one", plain: [2]string{"another", "a new one"}})
+	}
+	return all
+}
+
+// fields are the fields of the document, in its order; those of a new instance that say
+// nothing are empty.
+func fields(r record.Record) []Change {
+	field := func(name, value string) Change { return Change{Field: name, New: value, plain: [2]string{"", value}} }
+	nics := field("nics", listed(r.Spec.NICs, func(n record.NIC) string { return nicText(n) + " " + n.MAC }))
+	nics.plain[1] = listed(r.Spec.NICs, nicText)
+	return []Change{
+		field("name", r.Name), field("run", r.Wanted), field("cpus", strconv.Itoa(r.Spec.CPUs)), field("memory", size(r.Spec.Memory)),
+		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool),
+		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, record.ZvolDirectory) })),
+		nics, field("protected", map[bool]string{true: "yes"}[r.Protected]),
+	}
+}
+
+func nicText(n record.NIC) string {
+	if n.VLAN == 0 {
+		return n.Over
+	}
+	return fmt.Sprintf("%s vlan %d", n.Over, n.VLAN)
+}
+
+func listed[T any](all []T, text func(T) string) string {
+	var texts []string
+	for _, one := range all {
+		texts = append(texts, text(one))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func size(n uint64) string {
+	if n > 0 && n%(1<<30) == 0 {
+		return strconv.FormatUint(n>>30, 10) + "G"
+	}
+	return strconv.FormatUint(n>>20, 10) + "M"
+}
+
+// Text says in one line what is different since; empty: nothing that is known. With
+// whole, it has MACs too.
+func (e Event) Text(whole bool) string {
+	switch {
+	case len(e.Left) > 0:
+		return "left: " + strings.Join(e.Left, ", ")
+	case slices.Contains([]operation.Result{Died, Running, Seen}, e.Result):
+		return ""
+	case e.Bad():
+		return "nothing left"
+	case e.To != "":
+		return "moved to " + e.To
+	case e.Gone:
+		return "deleted"
+	case len(e.Diff) == 0:
+		return strings.Join(e.Changed, ", ")
+	case e.Diff[0].Field == "name" && e.Diff[0].Old == "":
+		return "created: " + e.created(whole)
+	}
+	var all []string
+	for _, c := range e.Diff {
+		was, is := c.texts(whole)
+		text := orNone(was) + " -> " + orNone(is)
+		if c.Field != "run" {
+			text = c.Field + " " + text
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+func (c Change) texts(whole bool) (was, is string) {
+	if whole {
+		return c.Old, c.New
+	}
+	return c.plain[0], c.plain[1]
+}
+
+// created is what a new instance was given.
+func (e Event) created(whole bool) string {
+	var all []string
+	for _, c := range e.Diff {
+		_, is := c.texts(whole)
+		switch c.Field {
+		case "cpus":
+			all = append(all, is+" CPUs")
+		case "memory":
+			all = append(all, is)
+		case "nics":
+			all = append(all, "nic "+strings.ReplaceAll(is, ", ", ", nic "))
+		case "disks":
+			all = append(all, "disk "+strings.ReplaceAll(is, ", ", ", disk "))
+		case "protected":
+			all = append(all, "protected")
+		case "address", "pool":
+			if whole {
+				all = append(all, c.Field+" "+is)
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
