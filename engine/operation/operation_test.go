@@ -367,24 +367,3 @@ func TestWhoIsAtWorkIsListed(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
-
-// The last operations come the newest first.
-func TestTheLastOperations(t *testing.T) {
-	env := newEnv(t)
-	if heads, err := operation.LastTraces(env.Host.Files(), env.RunDir, 2); err != nil || heads != nil {
-		t.Errorf("on a fresh sled: %v, %v", heads, err)
-	}
-	var ids []string
-	for _, name := range []string{"a", "b", "c"} {
-		report, err := operation.Run(t.Context(), env, request([]plan.Action{action(fakeStep{name: name})}, plan.Undo))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, report.ID)
-		time.Sleep(2 * time.Millisecond) // the files are told apart by their times
-	}
-	heads, err := operation.LastTraces(env.Host.Files(), env.RunDir, 2)
-	if err != nil || len(heads) != 2 || heads[0].ID != ids[2] || heads[1].ID != ids[1] {
-		t.Errorf("%v, %v, want %q", heads, err, ids)
-	}
-}

@@ -134,21 +134,7 @@ func prune(files host.Files, dir string) error {
 }
 
 // TraceList lists the kept traces' heads, oldest first.
-func TraceList(files host.Files, runDir string) ([]TraceHead, error) {
-	heads, err := newestTraces(files, runDir, Traces)
-	slices.SortFunc(heads, func(a, b TraceHead) int { return a.Start.Compare(b.Start) })
-	return heads, err
-}
-
-// LastTraces lists the heads of the n operations that ended last, the newest first.
-func LastTraces(files host.Files, runDir string, n int) ([]TraceHead, error) {
-	heads, err := newestTraces(files, runDir, n)
-	slices.SortStableFunc(heads, func(a, b TraceHead) int { return b.Start.Compare(a.Start) })
-	return heads, err
-}
-
-// newestTraces are the heads of the n traces that were written last, the last one first.
-func newestTraces(files host.Files, runDir string, n int) (heads []TraceHead, err error) {
+func TraceList(files host.Files, runDir string) (heads []TraceHead, err error) {
 	entries, err := files.ReadDir(traceDir(runDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -156,8 +142,7 @@ func newestTraces(files host.Files, runDir string, n int) (heads []TraceHead, er
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(entries, func(a, b host.Info) int { return b.Time.Compare(a.Time) })
-	for _, e := range entries[:min(n, len(entries))] {
+	for _, e := range entries {
 		t, err := ReadTrace(files, runDir, strings.TrimSuffix(e.Name, ".jsonl"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // pruned meanwhile
@@ -167,7 +152,8 @@ func newestTraces(files host.Files, runDir string, n int) (heads []TraceHead, er
 		}
 		heads = append(heads, t.TraceHead)
 	}
-	return heads, nil
+	slices.SortFunc(heads, func(a, b TraceHead) int { return a.Start.Compare(b.Start) })
+	return heads[max(len(heads)-Traces, 0):], nil
 }
 
 // ReadTrace reads one trace by its operation's id; fs.ErrNotExist if there is

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ type Seen struct {
 	Reservoir *reservoir.State // nil: the host did not tell
 	AtWork    []operation.Holder
 	Open      []operation.OpenIntent
-	Traces    []operation.TraceHead // newest first
+	Lasts     []operation.Last // oldest first
 	// Nexus is the control plane that the agent is to notify; empty: none.
 	Nexus string
 	// Faults are those that are armed on a simulated sled.
@@ -159,8 +160,13 @@ const lasts = 3
 
 func (j *judge) last() []Last {
 	all := []Last{}
-	for _, t := range j.Traces[:min(lasts, len(j.Traces))] {
-		all = append(all, Last{ID: t.ID, Verb: t.Verb, Subject: j.subject(t.Subject), Start: t.Start, Elapsed: t.Elapsed.Milliseconds(), Error: t.Error})
+	for _, l := range slices.Backward(j.Lasts[max(len(j.Lasts)-lasts, 0):]) {
+		of := j.subject(l.Subject)
+		if of.Kind == "sled" { // the verb says what it was about
+			of.Name = ""
+		}
+		of.Name = cmp.Or(l.Name, of.Name)
+		all = append(all, Last{ID: l.ID, Verb: l.Verb, Subject: of, Start: l.Start, Elapsed: l.End.Sub(l.Start).Milliseconds(), Error: l.Error})
 	}
 	return all
 }

@@ -39,17 +39,17 @@ type Settings struct {
 const Patience = 5 * time.Second
 
 // Look looks at the sled: it lists each kind of thing once, asks each running Propolis,
-// and reads the ledger, the locks and the traces. It writes nothing and takes no lock
+// and reads the ledger and the locks. It writes nothing and takes no lock
 // of an operation. What it cannot see is in Unknown.
 func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 	files := env.Host.Files()
 	patient := bounded{env.Host}
 	seen := Seen{
 		Sled: s.Sled, NoLedger: s.NoLedger, Head: s.View.Head(), Epoch: s.View.Epoch().N, Nexus: s.Nexus, Faults: s.Faults, DevelopmentKey: s.DevelopmentKey,
-		Open: operation.Open(s.View),
+		Open: operation.Open(s.View), Lasts: operation.Lasts(s.View),
 	}
 	var wg sync.WaitGroup
-	var memory, check, locks, traces error
+	var memory, check, locks error
 	wg.Go(func() {
 		var r reservoir.State
 		if r, memory = reservoir.Query(ctx, patient); memory == nil {
@@ -58,7 +58,6 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 	})
 	wg.Go(func() { seen.Ledger, check = ledger.CheckCopies(ctx, files, s.Places) })
 	wg.Go(func() { seen.AtWork, locks = operation.AtWork(ctx, env) })
-	wg.Go(func() { seen.Traces, traces = operation.LastTraces(files, env.RunDir, lasts) })
 	rest := s.lookAtHost(ctx, env, patient, &seen)
 	wg.Wait()
 	for _, place := range seen.Ledger.Places {
@@ -66,7 +65,7 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 			seen.Written = info.Time
 		}
 	}
-	for _, err := range append(rest, check, locks, traces) {
+	for _, err := range append(rest, check, locks) {
 		if err != nil {
 			seen.Unknown = append(seen.Unknown, err)
 		}
