@@ -7,7 +7,7 @@
 // struct and a plain run function: flags, wiring and rendering. Nothing is decided
 // here; what to do is decided by the domain packages, and when by
 // engine/operation. What several folders share is in cli, description and step;
-// besides, instance prints its history as history does, and the agent compares NICs
+// besides, instance prints its history as history and events do, and the agent compares NICs
 // as nics does.
 package commands
 

@@ -103,7 +103,7 @@ func alike(screen string) string {
 // looks are the commands that print a table, or something as wide.
 var looks = []string{
 	"instance list", "instance get web1", "zone list", "vnic list", "base list", "storage list", "storage check",
-	"status", "status --problems", "events", "trace --list", "ledger show", "ledger check", "reap -n", "reap -n --all-objects", "zone bundle list",
+	"status", "status --problems", "events", "instance history web1", "trace --list", "ledger show", "ledger check", "reap -n", "reap -n --all-objects", "zone bundle list",
 }
 
 // No table is wider than its terminal, and no cell of one is cut.

@@ -6,10 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/history"
 )
 
-// newHistory is history of one instance, by name.
+// newHistory is history of one instance, by name; on a terminal its events.
 func newHistory(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history NAME|UUID",
@@ -28,6 +29,9 @@ func newHistory(env *cli.Env) *cobra.Command {
 			r, err := s.Find(view, args[0])
 			if err != nil {
 				return err
+			}
+			if env.Output.Screen(env.Streams.Out) {
+				return events.Run(ctx, env, events.Options{Of: r.ID})
 			}
 			return history.Run(ctx, env, history.Options{Prefix: "instance/" + r.ID})
 		}),
