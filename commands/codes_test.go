@@ -45,7 +45,7 @@ func endings() []ending {
 		{name: "no such link", exit: 4, line: "instance ensure web2 --nic over=net9", says: "want a link of this sled"},
 		{name: "exists and differs", exit: 5, line: "instance ensure web1 --cpus 8", says: "--recreate"},
 		{name: "MAC in use", exit: 5, line: "instance ensure web2 --nic over=net0,mac=02:08:20:11:22:33", says: "in use by instance"},
-		{name: "locked", exit: 6, ready: lockWeb1, line: "instance stop web1", says: "locked by process 4711 (instance migrate)"},
+		{name: "locked", exit: 6, ready: lockWeb1, line: "instance stop web1", says: "web1 is being worked on by another process (pid 4711, instance migrate) for 0s"},
 		{name: "deadline", exit: 7, line: "instance ensure web2 --address dhcp --timeout 30s", says: "deadline of 30s passed"},
 		{name: "addrconf without a router", exit: 7, line: "instance ensure web2 --address addrconf", says: "no router has told a prefix"},
 		{name: "needs bootstrap", exit: 8, bare: true, line: "instance ensure web2", says: "to prepare the sled, run: sledctl bootstrap"},

@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/commands/propolis"
 	"github.com/sledctl/sledctl/commands/reap"
 	"github.com/sledctl/sledctl/commands/sim"
+	"github.com/sledctl/sledctl/commands/sled"
 	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/commands/storage"
 	"github.com/sledctl/sledctl/commands/trace"
@@ -48,6 +49,7 @@ func topLevel() []cli.Word {
 		{Name: "history", Make: history.New},
 		{Name: "trace", Make: trace.New},
 		{Name: "ledger", Make: ledger.New},
+		{Name: "sled", Make: sled.New},
 		{Name: "sim", Make: sim.New},
 		{Name: "version", Make: newVersion},
 		{Name: "completion", Make: newCompletion},

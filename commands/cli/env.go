@@ -68,13 +68,16 @@ type Env struct {
 	Sled        *sim.Sled             // that is the host, once it is open
 	crash       *crashing             // --crash-at; nil: none
 	book        *book
-	Completing  bool              // a shell asks what could be typed
-	versions    propolis.Versions // which version of its API each Propolis takes
+	// OfSleds is what status does on several sleds.
+	OfSleds    func(ctx context.Context, names []string) error
+	Completing bool              // a shell asks what could be typed
+	versions   propolis.Versions // which version of its API each Propolis takes
 }
 
 // GlobalFlags are the flags of every command.
 type GlobalFlags struct {
-	host     string
+	Host     string
+	sled     string
 	Config   string
 	timeout  time.Duration
 	degraded bool
@@ -116,12 +119,12 @@ func Variable(environ []string, name string) string {
 }
 
 // ActOn has the run act on a host, as --host does.
-func (e *Env) ActOn(name string) { e.Flags.host = name }
+func (e *Env) ActOn(name string) { e.Flags.Host = name }
 
 // HostName is --host, else SLEDCTL_HOST, else what suits the system.
 func (e *Env) HostName() string {
-	if e.Flags.host != "" {
-		return e.Flags.host
+	if e.Flags.Host != "" {
+		return e.Flags.Host
 	}
 	if name := Variable(e.Environ, "SLEDCTL_HOST"); name != "" {
 		return name

@@ -13,14 +13,16 @@ import (
 
 // AddGlobal gives the root the flags of every command.
 func (e *Env) AddGlobal(root *cobra.Command) {
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if e.Flags.timeout < 0 {
 			return &UsageError{Text: fmt.Sprintf("--timeout %s: want a duration above 0, e.g. 90s", e.Flags.timeout)}
 		}
-		return nil
+		return onSled(e, cmd)
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&e.Flags.host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
+	flags.StringVar(&e.Flags.Host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
+	flags.StringVar(&e.Flags.sled, "sled", "", "`NAME` of the sled to work on (sled list; SLEDCTL_SLED)")
+	e.CompleteFlag(root, "sled", CompleteSleds(e))
 	flags.StringVar(&e.Flags.Config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+naming.ConfigFile+")")
 	e.Complete(root, "host", func() []string { return []string{"illumos", "sim"} })
 	flags.DurationVar(&e.Flags.timeout, "timeout", 0, "limit for the whole command, e.g. 90s or 5m (0: none)")

@@ -2,15 +2,215 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/sleds"
 	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 )
+
+// onSled has a command act on the sled that is named, by --sled or SLEDCTL_SLED, or else,
+// without --host and --agent, on the current one of the operator's file.
+func onSled(e *Env, cmd *cobra.Command) error {
+	name := cmp.Or(e.Flags.sled, Variable(e.Environ, "SLEDCTL_SLED"))
+	agent := cmd.Flags().Lookup("agent")
+	given := e.Flags.Host != "" || Variable(e.Environ, "SLEDCTL_HOST") != "" || agent != nil && agent.Changed
+	if name == sleds.Local || name == "" && given || isLocal(cmd) {
+		return nil
+	}
+	f, err := sleds.Read(e.SledFile())
+	if err != nil {
+		return err
+	}
+	if name == sleds.All || strings.Contains(name, ",") {
+		return onSeveral(e, cmd, f, name)
+	}
+	named := name != ""
+	if name = cmp.Or(name, f.Current); name == "" {
+		return nil
+	}
+	s, err := f.Find(name)
+	if err != nil {
+		return err
+	}
+	if !named {
+		if err := sayWhere(e, cmd, name, s); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.SSH != "":
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return overSSH(cmd.Context(), e, s) }
+	case s.Agent != "":
+		return useAgent(cmd, name, s)
+	default:
+		e.Flags.Host = s.Host
+	}
+	return nil
+}
+
+// onSeveral has status act on several sleds.
+func onSeveral(e *Env, cmd *cobra.Command, f sleds.File, named string) error {
+	if cmd.CommandPath() != "sledctl status" {
+		return &UsageError{Text: "--sled " + named + ": only status is asked of several sleds", Advice: "give one of " + OrWords(f.Names())}
+	}
+	names := f.Names()
+	if named != sleds.All {
+		names = strings.Split(named, ",")
+	}
+	for _, name := range names {
+		if _, err := f.Find(name); err != nil {
+			return err
+		}
+	}
+	cmd.RunE = e.Run(func(ctx context.Context, _ []string) error { return AskSleds(ctx, e, f, names) })
+	return nil
+}
+
+// isLocal says whether a command is about this program, or about the file of sleds.
+func isLocal(cmd *cobra.Command) bool {
+	top := cmd
+	for top.HasParent() && top.Parent().HasParent() {
+		top = top.Parent()
+	}
+	return slices.Contains([]string{"sled", "version", "completion", "exit-codes", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, top.Name())
+}
+
+// unnamed are the commands that want the sled named, since what they end is gone.
+func unnamed(cmd *cobra.Command) bool {
+	all := cmd.Flags().Lookup("all")
+	return cmd.Name() == "delete" || cmd.CommandPath() == "sledctl storage format" || cmd.CommandPath() == "sledctl reap" && all != nil && all.Value.String() == "true"
+}
+
+// sayWhere says which sled a change is made on that was not named.
+func sayWhere(e *Env, cmd *cobra.Command, name string, s sleds.Sled) error {
+	dry, explain := cmd.Flags().Lookup("dry-run"), cmd.Flags().Lookup("explain")
+	if dry == nil || dry.Value.String() == "true" || explain != nil && explain.Value.String() == "true" {
+		return nil
+	}
+	if unnamed(cmd) {
+		return &failure.RefusedError{Err: fmt.Errorf("%s: name the sled: %s is only the current one", cmd.CommandPath(), name), Advice: "add --sled " + name}
+	}
+	e.Progress.Tell(fmt.Sprintf("on %s (%s):", name, s.Way()))
+	return nil
+}
+
+// useAgent has a command ask the agent of a sled, as its flags would.
+func useAgent(cmd *cobra.Command, name string, s sleds.Sled) error {
+	if f := cmd.Flags().Lookup("agent"); f == nil || f.Value.Type() != "string" {
+		return &UsageError{
+			Text:   fmt.Sprintf("%s is reached by its agent, which does not answer %s", name, cmd.CommandPath()),
+			Advice: "to reach it by ssh, run: sledctl sled add " + name + " --ssh MACHINE",
+		}
+	}
+	for flag, value := range map[string]string{"agent": s.Agent, "tls-cert": s.Cert, "tls-key": s.Key, "tls-ca": s.CA, "token-file": s.Token} {
+		if f := cmd.Flags().Lookup(flag); value != "" && f != nil && !f.Changed {
+			if err := cmd.Flags().Set(flag, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// overSSH runs the command line on a sled, on the streams of this one.
+func overSSH(ctx context.Context, e *Env, s sleds.Sled) error {
+	return runHere(ctx, e, s.Command(withoutSled(e.Words), e.Streams.In.Terminal && e.Streams.Out.Terminal))
+}
+
+// runHere runs a program on the streams of this process; the error is its exit code.
+func runHere(ctx context.Context, e *Env, words []string) error {
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Env = e.Environ
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Streams.In.Reader, e.Streams.Out.Writer, e.Streams.Err.Writer
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = endTime
+	err := cmd.Run()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.ExitCode() >= 0 {
+		return ExitStatus(ended.ExitCode())
+	}
+	return err
+}
+
+// withoutSled is a command line without --sled: there it would mean another.
+func withoutSled(words []string) (rest []string) {
+	for i := 0; i < len(words); i++ {
+		switch {
+		case words[i] == "--":
+			return append(rest, words[i:]...)
+		case words[i] == "--sled":
+			i++
+		case !strings.HasPrefix(words[i], "--sled="):
+			rest = append(rest, words[i])
+		}
+	}
+	return rest
+}
+
+// ProgramOf are the words that run the sledctl of another sled: of the operator's file, or
+// else as ssh knows it.
+func ProgramOf(e *Env, name string) ([]string, error) {
+	f, err := sleds.Read(e.SledFile())
+	if err != nil {
+		return nil, err
+	}
+	s, ok := f.Sleds[name]
+	switch {
+	case !ok:
+		return []string{"ssh", name, "sledctl"}, nil
+	case s.SSH != "":
+		return s.Command(nil, false), nil
+	case s.Agent != "":
+		return nil, &UsageError{Text: name + " is reached by its agent, which takes no VM in", Advice: "to reach it by ssh, run: sledctl sled add " + name + " --ssh MACHINE"}
+	}
+	self, err := os.Executable()
+	return []string{self, "--sled", name}, err
+}
+
+// SledFile is the name of the operator's file of sleds.
+func (e *Env) SledFile() string {
+	return sleds.FileName(func(name string) string { return Variable(e.Environ, name) })
+}
+
+// AskSleds asks sleds of the operator's file for their status, and prints what they
+// answered. The error is for the exit code of the worst.
+func AskSleds(ctx context.Context, e *Env, f sleds.File, names []string) error {
+	if err := sleds.List(true).Check(e.Output); err != nil {
+		return err
+	}
+	run := func(ctx context.Context, words []string) (string, string, int, error) {
+		answer, err := e.Remote(ctx, words, nil)
+		return string(answer.Stdout), string(answer.Stderr), answer.Exit, err
+	}
+	asked := f.Ask(ctx, run, names)
+	if err := sleds.List(true).Print(e.Streams.Out, e.Output, asked); err != nil {
+		return err
+	}
+	return map[string]error{"ATTENTION": ErrDifferences, "TROUBLE": ErrTrouble}[sleds.Worst(asked)]
+}
+
+// CompleteSleds offers the names of the operator's sleds.
+func CompleteSleds(e *Env) func(context.Context) []string {
+	return func(context.Context) []string {
+		f, err := sleds.Read(e.SledFile())
+		if err != nil {
+			return nil
+		}
+		return f.Names()
+	}
+}
 
 // endTime is how long a program is waited for that was told to end: a sledctl
 // takes back what it has made.

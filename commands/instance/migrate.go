@@ -31,8 +31,8 @@ func newMigrate(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate NAME|UUID ... --to TARGET",
 		Short: "Move running instances to another sled",
-		Long: `Move running instances to another sled. sledctl runs the target's sledctl with ssh TARGET sledctl, or with the command in
---to-command, split at blanks. It creates the zone and VNICs of each there, with the same MACs, asks both Propolis servers whether the
+		Long: `Move running instances to another sled. sledctl runs the target's sledctl as sled list has it, or else with ssh TARGET sledctl, or with
+the command in --to-command, split at blanks. It creates the zone and VNICs of each there, with the same MACs, asks both Propolis servers whether the
 VM can move, and moves it; then it removes what is left here. docs/migration.md lists what can be moved, and what to do after a failure.
 
 Until a VM runs on the target, the source keeps it: whatever fails, it runs on one sled. While the outcome is unknown, no other command
@@ -47,7 +47,8 @@ moved the VM yet.`,
 	o.Mutation.Add(cmd, false)
 	o.addParallel(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.to, "to", "", "target sled, as ssh knows it")
+	flags.StringVar(&o.to, "to", "", "target sled, of sled list or as ssh knows it")
+	env.CompleteFlag(cmd, "to", cli.CompleteSleds(env))
 	flags.StringVar(&o.command, "to-command", "", "command that runs the target's sledctl, instead of ssh")
 	flags.BoolVar(&o.shared, "shared-disks", false, "the VM's disks are the same files on both sleds")
 	flags.BoolVar(&o.cancel, "cancel", false, "undo an interrupted migration that has not moved the VM")
@@ -58,7 +59,7 @@ moved the VM yet.`,
 }
 
 // words run the target's sledctl; nil: as they were before.
-func (o migrateOptions) words() ([]string, error) {
+func (o migrateOptions) words(e *cli.Env) ([]string, error) {
 	switch {
 	case o.yes && !o.cancel:
 		return nil, &cli.UsageError{Text: "instance migrate: --yes is for --cancel"}
@@ -67,7 +68,7 @@ func (o migrateOptions) words() ([]string, error) {
 	case strings.HasPrefix(o.to, "-"):
 		return nil, &cli.UsageError{Text: "--to " + o.to + ": want the name of a sled"}
 	case o.to != "":
-		return []string{"ssh", o.to, "sledctl"}, nil
+		return cli.ProgramOf(e, o.to)
 	}
 	if words := strings.Fields(o.command); len(words) > 0 {
 		return words, nil
@@ -76,7 +77,7 @@ func (o migrateOptions) words() ([]string, error) {
 }
 
 func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, refs []string) error {
-	words, err := o.words()
+	words, err := o.words(e)
 	if err := cmp.Or(err, o.checkParallel(), cli.InstanceList(e).Check(e.Output)); err != nil {
 		return err
 	}

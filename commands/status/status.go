@@ -41,6 +41,9 @@ With --check it prints one line, for monitoring: the verdict, the codes of the p
 With --watch it looks again every 2 s: on a terminal the screen is redrawn in place until q or ^C (exit 0); elsewhere the line of --check is
 printed whenever it changes, with -o json the whole status, until ^C (exit 130) or --timeout (exit 7).
 
+With --sled a,b or --sled all it prints a line for each of these sleds (sled list); the exit code is that of the worst verdict, as with
+--check.
+
 In a pipe it prints one problem per line. docs/status.md lists the codes.`,
 		Example: `  sledctl status
   sledctl status --problems

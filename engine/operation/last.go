@@ -47,12 +47,6 @@ const (
 	Interrupted Result = "interrupted"
 )
 
-// LastOf is the last operation on a subject, as the ledger has it.
-func LastOf(view ledger.View, subject string) (last Last, known bool) {
-	value, ok := view.Get(naming.KeyLast + subject)
-	return last, ok && json.Unmarshal(value, &last) == nil
-}
-
 // Lasts lists the last operation of each subject, also of the instance that was
 // deleted last, in the order in which they ended.
 func Lasts(view ledger.View) []Last {

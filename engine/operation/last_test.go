@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // ends is an operation on an instance: it does the actions, and leaves this record, or
@@ -63,7 +64,7 @@ func TestWhatIsRememberedOfAnOperation(t *testing.T) {
 	if diff := cmp.Diff(want, last); diff != "" {
 		t.Error(diff)
 	}
-	if _, known := operation.LastOf(operationtest.View(t, env), "instance/1"); !known {
+	if _, known := lastOf(t, env, "instance/1"); !known {
 		t.Error("nothing is remembered of instance/1")
 	}
 
@@ -81,8 +82,8 @@ func TestWhatIsRememberedOfAnOperation(t *testing.T) {
 	if lines != 1 || last.Verb != "instance delete" {
 		t.Errorf("%d lines, %+v", lines, last)
 	}
-	_, kept := operation.LastOf(operationtest.View(t, env), "instance/1")
-	if _, deleted := operation.LastOf(operationtest.View(t, env), "deleted"); kept || !deleted {
+	_, kept := lastOf(t, env, "instance/1")
+	if _, deleted := lastOf(t, env, "deleted"); kept || !deleted {
 		t.Error("of an instance that is gone, there is a fact of its own")
 	}
 }
@@ -94,8 +95,15 @@ func TestALongCommandLineIsKeptShort(t *testing.T) {
 	if _, err := operation.Run(t.Context(), env, ends("instance ensure", nil, `{"name":"web1"}`)); err != nil {
 		t.Fatal(err)
 	}
-	last, _ := operation.LastOf(operationtest.View(t, env), "instance/1")
+	last, _ := lastOf(t, env, "instance/1")
 	if n := len(last.Argv); n != 17 || last.Argv[16] != "(984 more)" {
 		t.Errorf("%d words: %q", n, last.Argv)
 	}
+}
+
+// lastOf is the last operation on a subject, as the ledger has it.
+func lastOf(t *testing.T, env operation.Env, subject string) (last operation.Last, known bool) {
+	t.Helper()
+	value, ok := operationtest.View(t, env).Get(naming.KeyLast + subject)
+	return last, ok && json.Unmarshal(value, &last) == nil
 }

@@ -228,6 +228,9 @@ func Run[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
 	for {
 		report, err := runOnce(ctx, env, r)
 		locked, ok := errors.AsType[*LockedError](err)
+		if ok && locked.Holder.Name == "" {
+			locked.Holder.Name = called(ctx, env, locked.Subject)
+		}
 		if !ok || !env.Wait {
 			return report, err
 		}
@@ -235,6 +238,22 @@ func Run[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
 			return report, err
 		}
 	}
+}
+
+// called is what an operator calls a subject, if that can be found out; else it is empty.
+func called(ctx context.Context, env Env, subject string) string {
+	if env.Name == nil {
+		return ""
+	}
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return ""
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return ""
+	}
+	return env.Name(view, subject)
 }
 
 // runOnce is Run without the wait for others.

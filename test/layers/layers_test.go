@@ -52,8 +52,9 @@ func layers() map[string]place {
 		"commands":          {layer: 7},
 		"commands/config":   {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
 		"commands/progress": {by: []string{"commands/cli"}, imports: []string{"commands/terminal", "engine/operation", "engine/plan"}},
+		"commands/sleds":    {by: []string{"commands/cli", "commands/sled"}, imports: []string{"commands/terminal", "host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 		"commands/query":    {by: commandLine(), imports: []string{"commands/terminal", "host/fault", "illumos/naming"}},
-		"commands/terminal": {by: append(commandLine(), "commands/query", "commands/progress"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"commands/terminal": {by: append(commandLine(), "commands/query", "commands/progress", "commands/sleds"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 
 		// A folder for each word that a command line begins with, and what they share.
 		"commands/agent":       {layer: 7, below: 1},
@@ -63,6 +64,7 @@ func layers() map[string]place {
 		"commands/ledger":      {layer: 7, below: 1},
 		"commands/propolis":    {layer: 7, below: 1},
 		"commands/reap":        {layer: 7, below: 1},
+		"commands/sled":        {layer: 7, below: 1},
 		"commands/sim":         {layer: 7, below: 1, machine: []use{useExec}}, // a shell
 		"commands/status":      {layer: 7, below: 1},
 		"commands/storage":     {layer: 7, below: 1},
@@ -132,7 +134,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "events", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "status", "step", "storage", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "events", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "sled", "status", "step", "storage", "trace", "vnic", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}
@@ -158,7 +160,7 @@ func libraries() map[string][]string {
 		"testing":                           {"test/hosttest/expect", "test/sledtest", "test/steptest"},
 		"github.com/stretchr/testify":       {},
 		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
-		"github.com/pelletier/go-toml":      {"commands/config", "sled/instance/documents", "propolis/spec"},
+		"github.com/pelletier/go-toml":      {"commands/config", "commands/sleds", "sled/instance/documents", "propolis/spec"},
 	}
 }
 
