@@ -37,11 +37,14 @@ func (b *bracket) tell(e plan.Event, undoes bool) {
 	}
 }
 
-// name is what an operator calls the subject.
+// name is what an operator calls the subject; empty before the intent: what is new has no
+// record yet.
 func (b *bracket) name() string {
 	switch {
 	case b.env.Name == nil:
 		return b.report.Subject
+	case b.report.ID == "":
+		return ""
 	case b.called == "":
 		b.called = b.env.Name(b.report.View, b.report.Subject)
 	}

@@ -367,3 +367,36 @@ func TestWhoIsAtWorkIsListed(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// What comes before the intent has no name yet: a new instance has no record then.
+func TestEventsNameTheSubjectOnceItIsRecorded(t *testing.T) {
+	env := operationtest.New(t, machine{files: hosttest.Memory()})
+	env.Name = func(view ledger.View, subject string) string {
+		if _, known := view.Get(subject); known {
+			return "web1"
+		}
+		return "unknown"
+	}
+	var told []string
+	env.Observe = func(e operation.Event) { told = append(told, string(e.Kind)+" "+e.Name) }
+	action := func(id string) plan.Action {
+		return plan.Action{ID: id, Object: "thing " + id, Change: plan.Create, Step: fakeStep{name: id}}
+	}
+	_, err := operation.Run(t.Context(), env, operation.Request[struct{}]{
+		Verb: "instance ensure", Subject: "instance/1",
+		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
+		Decide: func(ledger.View, struct{}, operation.Stamp) (operation.Decision, error) {
+			return operation.Decision{
+				Ahead: []plan.Action{action("ahead")}, Plan: plan.Plan{Actions: []plan.Action{action("a")}, Policy: plan.Undo},
+				OnStart: []ledger.Fact{{Key: "instance/1", Value: json.RawMessage(`{"name":"web1"}`)}},
+			}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"started ", "finished ", "started web1", "finished web1", "over web1"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
+	}
+}

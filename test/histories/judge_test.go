@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/test/lattice"
 )
@@ -249,6 +250,9 @@ func (p *player) ledger() ([]string, error) {
 	for key := range export.Facts {
 		if strings.HasPrefix(key, "tombstone/") || strings.HasPrefix(key, "agent/") {
 			continue // of an agent, for a day
+		}
+		if strings.HasPrefix(key, naming.KeyLast) && !strings.HasPrefix(key, naming.KeyLast+naming.KeyInstance) {
+			continue // what was done last, once for each subject; an instance that is gone has none
 		}
 		if strings.HasPrefix(key, "base/") {
 			key = path.Dir(key) // but for its generation

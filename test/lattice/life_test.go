@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/test/lattice"
 	"github.com/sledctl/sledctl/test/sledtest"
@@ -382,8 +383,9 @@ func (s *laid) keys() []string {
 		s.T.Fatal(err)
 	}
 	for key := range export.Facts {
-		if strings.HasPrefix(key, "tombstone/") {
-			delete(export.Facts, key) // the agent keeps them for a day
+		last := strings.HasPrefix(key, naming.KeyLast) && !strings.HasPrefix(key, naming.KeyLast+naming.KeyInstance)
+		if last || strings.HasPrefix(key, "tombstone/") {
+			delete(export.Facts, key) // the agent keeps them for a day; what was done last is once for each subject
 		}
 	}
 	return slices.Sorted(maps.Keys(export.Facts))

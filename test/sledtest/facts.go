@@ -32,11 +32,16 @@ func (s *Operator) LoseLedger() {
 }
 
 // Ledger is what the ledger holds, as its lines say it; nil if there is none. It is
-// without what the last operations were: that differs after every change.
+// without what the last operations were: that differs after every change. An instance
+// that is gone has none.
 func (s *Operator) Ledger() map[string]string {
 	s.T.Helper()
 	facts := s.Facts()
-	maps.DeleteFunc(facts, func(key, _ string) bool { return strings.HasPrefix(key, naming.KeyLast) })
+	maps.DeleteFunc(facts, func(key, _ string) bool {
+		of, last := strings.CutPrefix(key, naming.KeyLast)
+		_, there := facts[of]
+		return last && (there || !strings.HasPrefix(of, naming.KeyInstance))
+	})
 	return facts
 }
 
