@@ -50,9 +50,9 @@ func TestScreensOfTheDrill(t *testing.T) {
 	for _, screen := range []struct{ name, line string }{
 		{"instance_list", "instance list"},
 		{"instance_list_failed", "instance list --failed"},
-		{"instance_get_changed", "instance get web10"},
-		{"instance_get_failed", "instance get web06"},
-		{"instance_get_disk", "instance get db01"},
+		{"instance_get_changed", "instance get web10 --events 0"},
+		{"instance_get_failed", "instance get web06 --events 0"},
+		{"instance_get_disk", "instance get db01 --events 0"},
 		{"reap", "reap -n"},
 		{"storage_list", "storage list"},
 		{"instance_list_not_running", "instance list --filter state!=running --sort -memory,name"},

@@ -230,7 +230,7 @@ func (e *Env) Operation() (config.Config, operation.Env, error) {
 	}
 	return c, operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Argv: argv(e.Words), Exit: failure.Exit, Wait: e.Flags.Wait,
-		NewID: e.Draw, Observe: e.observe, Name: nameOf, Warn: e.Progress.Warn,
+		NewID: e.Draw, Observe: e.observe, Name: NameOf, Warn: e.Progress.Warn,
 	}, nil
 }
 
@@ -241,9 +241,9 @@ func (e *Env) observe(event operation.Event) {
 	}
 }
 
-// nameOf is what an operator calls the subject of an operation: an instance has a name,
+// NameOf is what an operator calls the subject of an operation: an instance has a name,
 // the sled as a whole none.
-func nameOf(view ledger.View, subject string) string {
+func NameOf(view ledger.View, subject string) string {
 	if id, ok := strings.CutPrefix(subject, "instance/"); ok {
 		if r, err := record.Existing(view, id, id); err == nil {
 			return r.Name

@@ -92,6 +92,25 @@ func Run(ctx context.Context, e *cli.Env, o Options) error {
 	return eventList().Print(e.Streams.Out, e.Output, all)
 }
 
+// Recent are the newest events of an instance, at most n, as a terminal shows them; empty:
+// there is none.
+func Recent(ctx context.Context, e *cli.Env, id string, n int) (string, error) {
+	r := &reader{e: e}
+	past, err := r.past(ctx)
+	if err != nil {
+		return "", err
+	}
+	alive, err := r.alive(ctx)
+	if err != nil {
+		return "", err
+	}
+	all := past.Newest(n, Options{Of: id}.of, alive)
+	if len(all) == 0 {
+		return "", nil
+	}
+	return screenOf(e).text(all), nil
+}
+
 // of reports whether an event is of what was named.
 func (o Options) of(v events.Event) bool {
 	return o.Of == "" || slices.Contains([]string{v.Object.Name, v.Object.ID, v.Subject}, o.Of)

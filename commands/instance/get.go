@@ -2,11 +2,13 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/instance/comparison"
 )
@@ -18,6 +20,7 @@ type getOptions struct {
 	far      remote
 	diff     bool
 	detailed bool
+	events   int // the newest, on a terminal
 }
 
 func newGet(env *cli.Env) *cobra.Command {
@@ -27,7 +30,7 @@ func newGet(env *cli.Env) *cobra.Command {
 		Short: "Show an instance, wanted and observed",
 		Long: `Show an instance, wanted and observed. On a terminal, a screen begins with its state, the reason, and the command to type. Below
 stands what is wanted (the record, and what follows from it) next to what is observed (by Propolis, the links and the zone's
-configuration), then what the instance is made of on the host.
+configuration), then what the instance is made of on the host, and its newest events (sledctl events has all).
 
 With --diff, print only what differs. In a pipe, and with -o table or --columns, one row is printed.
 
@@ -41,6 +44,7 @@ to do while the instance runs. An instance whose spec has secrets has no such do
 	}
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "print only what differs")
 	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "with --diff: exit 10 if something differs")
+	cmd.Flags().IntVar(&o.events, "events", 5, "how many of its newest events a terminal shows")
 	o.far.add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
@@ -74,7 +78,7 @@ func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error 
 	case o.diff:
 		return printDifferences(e, o, all[0])
 	case e.Output.Screen(e.Streams.Out):
-		return printScreens(e, all)
+		return printScreens(ctx, e, o, all)
 	case len(all) == 1 && e.Output.Format == terminal.FormatJSON:
 		return gotList().PrintOne(e.Streams.Out, e.Output, gotOf(all[0]))
 	}
@@ -116,7 +120,7 @@ func printDifferences(e *cli.Env, o getOptions, c comparison.Comparison) error {
 	return cli.ErrDifferences
 }
 
-func printScreens(e *cli.Env, all []comparison.Comparison) error {
+func printScreens(ctx context.Context, e *cli.Env, o getOptions, all []comparison.Comparison) error {
 	for i, c := range all {
 		if i > 0 {
 			if _, err := io.WriteString(e.Streams.Out, "\n"); err != nil {
@@ -126,8 +130,29 @@ func printScreens(e *cli.Env, all []comparison.Comparison) error {
 		if err := screen(e.Streams.Out, e.Now(), c); err != nil {
 			return err
 		}
+		if err := printEvents(ctx, e, o, c); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// printEvents prints the newest events of an instance. That they cannot be read is a
+// warning: what it is now is printed.
+func printEvents(ctx context.Context, e *cli.Env, o getOptions, c comparison.Comparison) error {
+	if o.events < 1 {
+		return nil
+	}
+	text, err := events.Recent(ctx, e, c.ID, o.events)
+	if err != nil {
+		e.Progress.Warn(fmt.Errorf("its events cannot be read: %w", err))
+		return nil
+	}
+	if text == "" {
+		return nil
+	}
+	_, err = io.WriteString(e.Streams.Out, "\n"+text)
+	return err
 }
 
 // printDocument prints what instance ensure -f reads.

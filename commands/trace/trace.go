@@ -2,6 +2,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 		}
 	}
 	if o.list {
-		return printTraceHeads(e, heads)
+		return printTraceHeads(ctx, e, heads)
 	}
 	if o.id == "" && len(heads) > 0 {
 		o.id = heads[len(heads)-1].ID
@@ -114,7 +115,11 @@ func millis(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 3, 64)
 }
 
-func printTraceHeads(e *cli.Env, heads []operation.TraceHead) error {
+func printTraceHeads(ctx context.Context, e *cli.Env, heads []operation.TraceHead) error {
+	called := func(subject string) string { return subject }
+	if view, err := e.View(ctx); err == nil { // a bootstrap may have failed before there was a ledger
+		called = func(subject string) string { return cmp.Or(cli.NameOf(view, subject), "-") }
+	}
 	type head = operation.TraceHead
 	type column = terminal.Column[head]
 	list := terminal.List[head]{Kind: "Trace", Name: func(t head) string { return t.ID }, Columns: []column{
@@ -124,7 +129,7 @@ func printTraceHeads(e *cli.Env, heads []operation.TraceHead) error {
 		{Name: "elapsed_ms", Value: func(t head) string { return millis(t.Elapsed) }, Right: true},
 		{Name: "own_ms", Value: func(t head) string { return millis(t.Elapsed - t.Busy) }, Right: true},
 		{Name: "error", Value: func(t head) string { return t.Error }},
-		{Name: "subject", Value: func(t head) string { return t.Subject }, Extra: true},
+		{Name: "subject", Value: func(t head) string { return t.Subject }, Human: func(t head) string { return called(t.Subject) }},
 	}}
 	return list.Print(e.Streams.Out, e.Output, heads)
 }
