@@ -40,6 +40,7 @@ ended before it did, seen is the end of a VM that nobody asked for. Who it was i
 	flags.StringVar(&o.since, "since", "", "only those since a `TIME`: 10m ago, or 2026-11-23T06:27:17Z")
 	flags.BoolVar(&o.failed, "failed", false, "only those that failed, died or were interrupted")
 	flags.StringVar(&o.verb, "verb", "", "only those of a `VERB`, e.g. ensure")
+	flags.BoolVarP(&o.follow, "follow", "f", false, "print events as they begin and end, until ^C")
 	flags.IntVar(&o.Last, "last", 50, "only the newest `N` (0: all)")
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
@@ -51,6 +52,7 @@ type Options struct {
 	Of     string // an instance or a subject; empty: all
 	Last   int    // how many; 0: all
 	failed bool
+	follow bool
 	since  string
 	verb   string
 }
@@ -80,14 +82,24 @@ func Run(ctx context.Context, e *cli.Env, o Options) error {
 		return o.of(v) && (!o.failed || v.Bad()) && !v.Start.Before(since) && o.does(v)
 	}
 	all := past.Newest(o.Last, passes, alive)
-	if len(all) == 0 && o.Of != "" {
+	if len(all) == 0 && o.Of != "" && !o.follow {
 		if err := known(past, alive, o); err != nil {
 			return err
 		}
 	}
-	if e.Output.Screen(e.Streams.Out) || e.Output.Format == terminal.FormatWide {
-		_, err = e.Streams.Out.Write([]byte(screenOf(e).text(all)))
+	if err := printAll(e, o, all); err != nil || !o.follow {
 		return err
+	}
+	return follow(ctx, e, r, passes, past.Newest(0, passes, alive))
+}
+
+func printAll(e *cli.Env, o Options, all []events.Event) error {
+	switch {
+	case e.Output.Screen(e.Streams.Out) || e.Output.Format == terminal.FormatWide:
+		_, err := e.Streams.Out.Write([]byte(screenOf(e).text(all)))
+		return err
+	case o.follow && e.Output.Format == terminal.FormatJSON: // one object per line, as those that come
+		return printNew(e)(all)
 	}
 	return eventList().Print(e.Streams.Out, e.Output, all)
 }

@@ -1,0 +1,105 @@
+package events
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/events"
+)
+
+// again is how often the ledger is asked whether it has more: by the size of its files, without
+// a host command.
+const again = 500 * time.Millisecond
+
+// follower prints events as they come: those that begin, and once more as they end.
+type follower struct {
+	e       *cli.Env
+	r       *reader
+	passes  func(events.Event) bool
+	printed map[string]bool // ids with results
+	print   func([]events.Event) error
+	epoch   uint64
+	seq     uint64 // that was read
+}
+
+// follow prints what comes behind the events that are printed already, until the context
+// ends.
+func follow(ctx context.Context, e *cli.Env, r *reader, passes func(events.Event) bool, printed []events.Event) error {
+	f := &follower{e: e, r: r, passes: passes, printed: map[string]bool{}, print: printNew(e)}
+	for _, v := range printed {
+		f.printed[key(v)] = true
+	}
+	book, err := e.Ledger(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		if !book.Unchanged(f.seq) {
+			view, err := book.Read(ctx)
+			if err != nil {
+				return err
+			}
+			if f.seq = view.Seq(); f.epoch != 0 && view.Epoch().N != f.epoch {
+				e.Progress.Tell("-- the ledger has a new epoch")
+			}
+			f.epoch = view.Epoch().N
+			if err := f.more(ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(again):
+		}
+	}
+}
+
+func key(v events.Event) string { return v.ID + " " + string(v.Result) + " " + v.Start.String() }
+
+// more prints what was not printed yet.
+func (f *follower) more(ctx context.Context) error {
+	past, err := f.r.past(ctx)
+	if err != nil {
+		return err
+	}
+	alive, err := f.r.alive(ctx)
+	if err != nil {
+		return err
+	}
+	var fresh []events.Event
+	for _, v := range past.Newest(0, f.passes, alive) {
+		if !f.printed[key(v)] {
+			f.printed[key(v)] = true
+			fresh = append(fresh, v)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	return f.print(fresh)
+}
+
+// printNew prints some events in the form that was asked for, without heads.
+func printNew(e *cli.Env) func([]events.Event) error {
+	if e.Output.Screen(e.Streams.Out) || e.Output.Format == terminal.FormatWide {
+		return func(all []events.Event) error {
+			_, text, _ := strings.Cut(screenOf(e).text(all), "\n")
+			_, err := e.Streams.Out.Write([]byte(text))
+			return err
+		}
+	}
+	e.Output.NoHeader = true
+	one := eventList().Follow(e.Streams.Out, e.Output)
+	return func(all []events.Event) error {
+		for _, v := range all {
+			if err := one(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
