@@ -123,6 +123,7 @@ func (b bench) measurements() []measurement {
 		{"instance ensure against its longest chain", b.longestChain},
 		{"the morning of forty VMs", b.morning},
 		{"instance list", b.lists},
+		{"events", b.events},
 		{"looks at a thousand that run", b.looks},
 		{"growth", b.growth},
 		{"reap", b.reap},
