@@ -6,6 +6,7 @@
 package watch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -89,7 +90,7 @@ type watch struct {
 	heard     chan heard
 	zones     Zones
 	polls     sync.WaitGroup
-	seq       uint64 // of the ledger, when all were looked at last
+	view      ledger.View // when all were looked at last
 	looked    time.Time
 }
 
@@ -112,7 +113,7 @@ func (w *watch) run(ctx context.Context) error {
 		select {
 		case h := <-w.heard:
 			due = false
-			if err := w.hear(h); err != nil {
+			if err := w.hear(ctx, h); err != nil {
 				return err
 			}
 		case <-beat.C:
@@ -120,7 +121,7 @@ func (w *watch) run(ctx context.Context) error {
 			if err != nil {
 				return errors.Join(ctx.Err(), err)
 			}
-			due = view.Seq() != w.seq || w.silent() && time.Since(w.looked) >= watchLook
+			due = view.Seq() != w.view.Seq() || w.silent() && time.Since(w.looked) >= watchLook
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -147,7 +148,7 @@ func (w *watch) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.seq, w.looked = view.Seq(), time.Now()
+	w.view, w.looked = view, time.Now()
 	var silent []record.Record
 	there := map[string]bool{}
 	for _, r := range all {
@@ -175,6 +176,25 @@ func (w *watch) look(ctx context.Context) error {
 		}
 	}
 	return w.gone(there)
+}
+
+// overtaken reports whether an operation has begun or ended on an instance between two
+// views.
+func overtaken(before, after ledger.View, id string) bool {
+	if before.Seq() == after.Seq() {
+		return false
+	}
+	was, _ := before.Get(record.Subject(id))
+	is, _ := after.Get(record.Subject(id))
+	begun := func(view ledger.View) (ids []string) {
+		for _, open := range operation.Open(view) {
+			if open.Subject == record.Subject(id) {
+				ids = append(ids, open.ID)
+			}
+		}
+		return ids
+	}
+	return !bytes.Equal(was, is) || !slices.Equal(begun(before), begun(after))
 }
 
 // tells reports whether the instance has a machine that tells its states: it
@@ -207,8 +227,8 @@ func (w *watch) listen(ctx context.Context, r record.Record) {
 }
 
 // hear takes what a machine tells. One that tells no more is looked at with the
-// next look.
-func (w *watch) hear(h heard) error {
+// next look, and so is one whose end may be an operation's that began since the last.
+func (w *watch) hear(ctx context.Context, h heard) error {
 	if w.listening[h.id] != h.run {
 		return nil // of an earlier incarnation
 	}
@@ -216,6 +236,15 @@ func (w *watch) hear(h heard) error {
 		delete(w.listening, h.id)
 		w.looked = time.Time{}
 		return nil
+	}
+	if h.status.State == record.Failed {
+		view, err := w.book.Read(ctx)
+		if err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		if overtaken(w.view, view, h.id) {
+			return nil
+		}
 	}
 	i := w.told[h.id]
 	i.Status = h.status

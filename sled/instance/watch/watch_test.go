@@ -1,10 +1,17 @@
 package watch
 
 import (
+	"context"
+	"encoding/json"
+	"net"
 	"testing"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation/operationtest"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // Only a VM that answers is followed: of one that an operation takes down, a monitor
@@ -28,6 +35,52 @@ func TestOnlyAVMThatAnswersIsFollowed(t *testing.T) {
 	} {
 		if got := tells(instance.Instance{Record: c.of, Status: c.status}); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// filesOnly is a host that only has files.
+type filesOnly struct{ files *hosttest.MemoryFiles }
+
+func (f filesOnly) Run(context.Context, host.Command) (host.Result, error) { return host.Result{}, nil }
+func (f filesOnly) Files() host.Files                                      { return f.files }
+func (f filesOnly) Dial(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
+
+// A VM ends because its instance is stopped. A watch hears of the end before it has read of
+// the stop in the ledger, and does not take it for a failure.
+func TestTheEndOfAVMIsNoFailureIfAnOperationIsTheReason(t *testing.T) {
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		fact ledger.Fact
+		told bool
+	}{
+		"nobody did anything":      {ledger.Fact{Key: "name/other", Value: json.RawMessage(`"j"`)}, true},
+		"an operation has begun":   {ledger.Fact{Key: "intent/1", Value: json.RawMessage(`{"verb":"instance stop","subject":"instance/i"}`)}, false},
+		"it has ended already":     {ledger.Fact{Key: "instance/i", Value: json.RawMessage(`{"wanted":"stopped"}`)}, false},
+		"one on another has begun": {ledger.Fact{Key: "intent/2", Value: json.RawMessage(`{"verb":"instance stop","subject":"instance/j"}`)}, true},
+	} {
+		env := operationtest.New(t, filesOnly{hosttest.Memory()})
+		book, err := env.Ledger(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func(f ledger.Fact) ledger.View {
+			view, err := book.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return []ledger.Fact{f}, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return view
+		}
+		told := false
+		w := watch{
+			book: book, view: put(ledger.Fact{Key: "instance/i", Value: json.RawMessage(`{"wanted":"running"}`)}),
+			told: map[string]instance.Instance{}, listening: map[string]string{"i": "run"},
+			tell: func(instance.Instance) error { told = true; return nil },
+		}
+		put(c.fact)
+		err = w.hear(ctx, heard{id: "i", run: "run", status: instance.Status{State: record.Failed, Reason: "its zone is gone"}})
+		if err != nil || told != c.told {
+			t.Errorf("%s: told is %v, %v", name, told, err)
 		}
 	}
 }
