@@ -66,6 +66,7 @@ func (p *Progress) observe(e operation.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.board.Note(p.now(), e)
+	p.phase = ""
 	switch {
 	case p.form == FormJSON:
 		_ = p.line().Println(progress.JSON(p.now(), e))
@@ -158,7 +159,11 @@ func (p *Progress) ended(e plan.Event) string {
 func (p *Progress) Phase(what, phase string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.verbose {
+	switch {
+	case p.form == FormPlain:
+		_ = p.line().Println(p.now().Format(time.TimeOnly) + " " + terminal.Printable(what+" "+phase))
+		return
+	case p.verbose:
 		_ = p.line().Println("sledctl: " + terminal.Printable(what+": "+phase))
 		return
 	}
