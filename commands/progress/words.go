@@ -3,6 +3,7 @@ package progress
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/sledctl/sledctl/engine/plan"
 )
@@ -61,14 +62,18 @@ func verbWords(a plan.Action) string {
 	}
 	does, _, _ = strings.Cut(strings.ReplaceAll(does, "-", " "), " "+kind) // create-etherstub
 	text := does + " the " + kind
-	if ofRun.MatchString(a.Object) {
+	if ofRun().MatchString(a.Object) {
 		return text
 	}
-	return strings.TrimRight(text+" "+shortPool.ReplaceAllString(name, "$1"), " ")
+	return strings.TrimRight(text+" "+shortPool().ReplaceAllString(name, "$1"), " ")
 }
 
 // ofRun is a zone, or a dataset of one, that is called by the id of an instance's run.
-var ofRun = regexp.MustCompile(`^(zone |dataset .*/).*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+var ofRun = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(zone |dataset .*/).*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+})
 
 // shortPool is a pool, or where it is mounted, of which eight digits are enough to watch.
-var shortPool = regexp.MustCompile(`(ox[pi]_[0-9a-f]{8}|/pool/(?:int|ext)/[0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+var shortPool = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(ox[pi]_[0-9a-f]{8}|/pool/(?:int|ext)/[0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+})

@@ -91,14 +91,12 @@ func (f File) check() error {
 	return nil
 }
 
-var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-
 // CheckName refuses what cannot name a sled.
 func CheckName(name string) error {
 	switch {
 	case name == Local || name == All:
 		return fmt.Errorf("a sled cannot be called %q: that has a meaning of its own", name)
-	case !validName.MatchString(name):
+	case !regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`).MatchString(name):
 		return fmt.Errorf("sled %q: want lower-case letters, digits, dots and hyphens, at most 63", name)
 	}
 	return nil

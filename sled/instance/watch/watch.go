@@ -6,7 +6,6 @@
 package watch
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -90,7 +89,7 @@ type watch struct {
 	heard     chan heard
 	zones     Zones
 	polls     sync.WaitGroup
-	view      ledger.View // when all were looked at last
+	seq       uint64 // of the ledger, when all were looked at last
 	looked    time.Time
 }
 
@@ -121,7 +120,7 @@ func (w *watch) run(ctx context.Context) error {
 			if err != nil {
 				return errors.Join(ctx.Err(), err)
 			}
-			due = view.Seq() != w.view.Seq() || w.silent() && time.Since(w.looked) >= watchLook
+			due = view.Seq() != w.seq || w.silent() && time.Since(w.looked) >= watchLook
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -148,7 +147,7 @@ func (w *watch) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.view, w.looked = view, time.Now()
+	w.seq, w.looked = view.Seq(), time.Now()
 	var silent []record.Record
 	there := map[string]bool{}
 	for _, r := range all {
@@ -178,23 +177,14 @@ func (w *watch) look(ctx context.Context) error {
 	return w.gone(there)
 }
 
-// overtaken reports whether an operation has begun or ended on an instance between two
-// views.
-func overtaken(before, after ledger.View, id string) bool {
-	if before.Seq() == after.Seq() {
-		return false
+// overtaken reports whether an operation is at work on an instance, or has changed it since
+// its record was this.
+func overtaken(now ledger.View, was record.Record) bool {
+	is, known, err := record.Load(now, was.ID)
+	if err != nil || !known || !is.Updated.Equal(was.Updated) || is.Generation != was.Generation || is.Wanted != was.Wanted {
+		return true
 	}
-	was, _ := before.Get(record.Subject(id))
-	is, _ := after.Get(record.Subject(id))
-	begun := func(view ledger.View) (ids []string) {
-		for _, open := range operation.Open(view) {
-			if open.Subject == record.Subject(id) {
-				ids = append(ids, open.ID)
-			}
-		}
-		return ids
-	}
-	return !bytes.Equal(was, is) || !slices.Equal(begun(before), begun(after))
+	return slices.ContainsFunc(operation.Open(now), func(o operation.OpenIntent) bool { return o.Subject == record.Subject(was.ID) })
 }
 
 // tells reports whether the instance has a machine that tells its states: it
@@ -242,7 +232,7 @@ func (w *watch) hear(ctx context.Context, h heard) error {
 		if err != nil {
 			return errors.Join(ctx.Err(), err)
 		}
-		if overtaken(w.view, view, h.id) {
+		if overtaken(view, w.told[h.id].Record) {
 			return nil
 		}
 	}

@@ -56,7 +56,7 @@ func TestTheEndOfAVMIsNoFailureIfAnOperationIsTheReason(t *testing.T) {
 	}{
 		"nobody did anything":      {ledger.Fact{Key: "name/other", Value: json.RawMessage(`"j"`)}, true},
 		"an operation has begun":   {ledger.Fact{Key: "intent/1", Value: json.RawMessage(`{"verb":"instance stop","subject":"instance/i"}`)}, false},
-		"it has ended already":     {ledger.Fact{Key: "instance/i", Value: json.RawMessage(`{"wanted":"stopped"}`)}, false},
+		"it has ended already":     {ledger.Fact{Key: "instance/i", Value: json.RawMessage(`{"id":"i","wanted":"stopped"}`)}, false},
 		"one on another has begun": {ledger.Fact{Key: "intent/2", Value: json.RawMessage(`{"verb":"instance stop","subject":"instance/j"}`)}, true},
 	} {
 		env := operationtest.New(t, filesOnly{hosttest.Memory()})
@@ -64,19 +64,18 @@ func TestTheEndOfAVMIsNoFailureIfAnOperationIsTheReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put := func(f ledger.Fact) ledger.View {
-			view, err := book.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return []ledger.Fact{f}, nil })
+		put := func(f ledger.Fact) {
+			_, err := book.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return []ledger.Fact{f}, nil })
 			if err != nil {
 				t.Fatal(err)
 			}
-			return view
 		}
 		told := false
 		w := watch{
-			book: book, view: put(ledger.Fact{Key: "instance/i", Value: json.RawMessage(`{"wanted":"running"}`)}),
-			told: map[string]instance.Instance{}, listening: map[string]string{"i": "run"},
+			book: book, told: map[string]instance.Instance{"i": {Record: record.Record{ID: "i", Wanted: record.WantedRunning}}}, listening: map[string]string{"i": "run"},
 			tell: func(instance.Instance) error { told = true; return nil },
 		}
+		put(ledger.Fact{Key: "instance/i", Value: json.RawMessage(`{"id":"i","wanted":"running"}`)})
 		put(c.fact)
 		err = w.hear(ctx, heard{id: "i", run: "run", status: instance.Status{State: record.Failed, Reason: "its zone is gone"}})
 		if err != nil || told != c.told {
