@@ -50,8 +50,8 @@ func newExitCodes(*cli.Env) *cobra.Command {
     7   deadline passed
     8   refused: protected, needs --yes, needs privileges, needs bootstrap
     9   the ledger is unreadable, misses copies, or its copies disagree
-   10   with --detailed-exitcode: there are differences; of status --check: ATTENTION
-   11   of status --check: TROUBLE
+   10   with --detailed-exitcode: there are differences; of status --check and of several sleds: ATTENTION
+   11   of status --check and of several sleds: TROUBLE
   130   interrupted`,
 	}
 }

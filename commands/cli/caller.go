@@ -46,7 +46,6 @@ func userName(uid int) string {
 // flag takes one, but a command that reaches another sled, or an address, may have
 // a password in it.
 func argv(words []string) []string {
-	account := regexp.MustCompile(`://[^/@]*@`)
 	kept := make([]string, len(words))
 	for i, word := range words {
 		flag, _, valued := strings.Cut(word, "=")
@@ -57,8 +56,10 @@ func argv(words []string) []string {
 			kept[i] = "(a command)"
 		case valued && flag == "--to-command":
 			kept[i] = "--to-command=(a command)"
+		case !strings.Contains(word, "://"):
+			kept[i] = word
 		default:
-			kept[i] = account.ReplaceAllString(word, "://...@")
+			kept[i] = regexp.MustCompile(`://[^/@]*@`).ReplaceAllString(word, "://...@")
 		}
 	}
 	return kept

@@ -29,22 +29,21 @@ func (e *Env) Complete(cmd *cobra.Command, flag string, words func() []string) {
 
 // CompleteFlag offers words for a flag, which may take a look at the sled.
 func (e *Env) CompleteFlag(cmd *cobra.Command, flag string, words func(context.Context) []string) {
-	if !e.Completing {
-		return
-	}
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
-	}) // it fails only for a flag that does not exist
+	e.complete(cmd, flag, words, cobra.ShellCompDirectiveNoFileComp)
 }
 
 // CompleteStart is CompleteFlag for words that something follows.
 func (e *Env) CompleteStart(cmd *cobra.Command, flag string, words func(context.Context) []string) {
+	e.complete(cmd, flag, words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+}
+
+func (e *Env) complete(cmd *cobra.Command, flag string, words func(context.Context) []string, how cobra.ShellCompDirective) {
 	if !e.Completing {
 		return
 	}
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
+		return words(cmd.Context()), how
+	}) // it fails only for a flag that does not exist
 }
 
 // CompleteOnlyFiles has a shell offer file names only where a command takes files. It

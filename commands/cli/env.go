@@ -26,6 +26,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/failure"
@@ -68,10 +69,8 @@ type Env struct {
 	Sled        *sim.Sled             // that is the host, once it is open
 	crash       *crashing             // --crash-at; nil: none
 	book        *book
-	// OfSleds is what status does on several sleds.
-	OfSleds    func(ctx context.Context, names []string) error
-	Completing bool              // a shell asks what could be typed
-	versions   propolis.Versions // which version of its API each Propolis takes
+	Completing  bool              // a shell asks what could be typed
+	versions    propolis.Versions // which version of its API each Propolis takes
 }
 
 // GlobalFlags are the flags of every command.
@@ -244,7 +243,7 @@ func (e *Env) observe(event operation.Event) {
 // NameOf is what an operator calls the subject of an operation: an instance has a name,
 // the sled as a whole none.
 func NameOf(view ledger.View, subject string) string {
-	if id, ok := strings.CutPrefix(subject, "instance/"); ok {
+	if id, ok := strings.CutPrefix(subject, naming.KeyInstance); ok {
 		if r, err := record.Existing(view, id, id); err == nil {
 			return r.Name
 		}

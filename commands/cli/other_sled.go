@@ -24,33 +24,41 @@ import (
 // onSled has a command act on the sled that is named, by --sled or SLEDCTL_SLED, or else,
 // without --host and --agent, on the current one of the operator's file.
 func onSled(e *Env, cmd *cobra.Command) error {
+	if isLocal(cmd) {
+		return nil
+	}
 	name := cmp.Or(e.Flags.sled, Variable(e.Environ, "SLEDCTL_SLED"))
 	agent := cmd.Flags().Lookup("agent")
-	given := e.Flags.Host != "" || Variable(e.Environ, "SLEDCTL_HOST") != "" || agent != nil && agent.Changed
-	if name == sleds.Local || name == "" && given || isLocal(cmd) {
+	typed := e.Flags.Host != "" || agent != nil && agent.Changed
+	switch {
+	case e.Flags.sled != "" && typed:
+		return &UsageError{Text: "--sled says already how the sled is reached", Advice: "give --sled alone, or without it --host or --agent"}
+	case name == sleds.Local, name == "" && (typed || Variable(e.Environ, "SLEDCTL_HOST") != ""):
 		return nil
 	}
 	f, err := sleds.Read(e.SledFile())
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if name == sleds.All || strings.Contains(name, ",") {
+	case name == sleds.All || strings.Contains(name, ","):
 		return onSeveral(e, cmd, f, name)
-	}
-	named := name != ""
-	if name = cmp.Or(name, f.Current); name == "" {
+	case name != "":
+		return on(e, cmd, f, name)
+	case f.Current == "" || f.Sleds[f.Current].Host == "" && isAbout(cmd):
 		return nil
 	}
-	s, err := f.Find(name)
-	if err != nil {
+	if err := sayWhere(e, cmd, f.Current, f.Sleds[f.Current]); err != nil {
 		return err
 	}
-	if !named {
-		if err := sayWhere(e, cmd, name, s); err != nil {
-			return err
-		}
-	}
+	return on(e, cmd, f, f.Current)
+}
+
+// on has a command act on a sled of the file.
+func on(e *Env, cmd *cobra.Command, f sleds.File, name string) error {
+	s, err := f.Find(name)
 	switch {
+	case err != nil:
+		return err
 	case s.SSH != "":
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return overSSH(cmd.Context(), e, s) }
 	case s.Agent != "":
@@ -70,6 +78,9 @@ func onSeveral(e *Env, cmd *cobra.Command, f sleds.File, named string) error {
 	if named != sleds.All {
 		names = strings.Split(named, ",")
 	}
+	if len(names) == 0 {
+		return &UsageError{Text: "--sled all: no sled has a name yet", Advice: "to name one, run: sledctl sled add NAME --ssh MACHINE"}
+	}
 	for _, name := range names {
 		if _, err := f.Find(name); err != nil {
 			return err
@@ -88,16 +99,31 @@ func isLocal(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"sled", "version", "completion", "exit-codes", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, top.Name())
 }
 
+// isAbout says whether a command needs no sled that is another machine: it is about the
+// simulated one of this, or about a document.
+func isAbout(cmd *cobra.Command) bool {
+	return strings.HasPrefix(cmd.CommandPath(), "sledctl sim") || strings.HasPrefix(cmd.CommandPath(), "sledctl propolis spec")
+}
+
 // unnamed are the commands that want the sled named, since what they end is gone.
 func unnamed(cmd *cobra.Command) bool {
 	all := cmd.Flags().Lookup("all")
-	return cmd.Name() == "delete" || cmd.CommandPath() == "sledctl storage format" || cmd.CommandPath() == "sledctl reap" && all != nil && all.Value.String() == "true"
+	return cmd.Name() == "delete" || slices.Contains([]string{"sledctl storage format", "sledctl storage forget"}, cmd.CommandPath()) || cmd.CommandPath() == "sledctl reap" && all != nil && all.Value.String() == "true"
+}
+
+// Changes reports whether a command, with the flags it has, may change the sled: those that
+// may can show what they would do, and a few cannot.
+func Changes(cmd *cobra.Command) bool {
+	if dry := cmd.Flags().Lookup("dry-run"); dry != nil {
+		return dry.Value.String() != "true"
+	}
+	return slices.Contains([]string{"sledctl agent", "sledctl instance console", "sledctl instance edit", "sledctl storage forget", "sledctl zone exec"}, cmd.CommandPath())
 }
 
 // sayWhere says which sled a change is made on that was not named.
 func sayWhere(e *Env, cmd *cobra.Command, name string, s sleds.Sled) error {
-	dry, explain := cmd.Flags().Lookup("dry-run"), cmd.Flags().Lookup("explain")
-	if dry == nil || dry.Value.String() == "true" || explain != nil && explain.Value.String() == "true" {
+	explain := cmd.Flags().Lookup("explain")
+	if !Changes(cmd) || explain != nil && explain.Value.String() == "true" {
 		return nil
 	}
 	if unnamed(cmd) {
@@ -198,7 +224,13 @@ func AskSleds(ctx context.Context, e *Env, f sleds.File, names []string) error {
 	if err := sleds.List(true).Print(e.Streams.Out, e.Output, asked); err != nil {
 		return err
 	}
-	return map[string]error{"ATTENTION": ErrDifferences, "TROUBLE": ErrTrouble}[sleds.Worst(asked)]
+	switch sleds.Worst(asked) {
+	case "ATTENTION":
+		return ExitStatus(failure.ExitDifferences)
+	case "TROUBLE":
+		return ExitStatus(failure.ExitTrouble)
+	}
+	return nil
 }
 
 // CompleteSleds offers the names of the operator's sleds.

@@ -94,7 +94,7 @@ func signalName(sig os.Signal) string {
 func (p *Progress) interrupted(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.line().Println(progress.Interrupted(name, p.board.AtWork()))
+	_ = p.line().Println(p.board.Interrupted(name))
 }
 
 // abandoned says what the second signal leaves, and is the exit code.

@@ -58,7 +58,9 @@ func follow(ctx context.Context, e *cli.Env, r *reader, passes func(events.Event
 	}
 }
 
-func key(v events.Event) string { return v.ID + " " + string(v.Result) + " " + v.Start.String() }
+func key(v events.Event) string {
+	return strings.Join([]string{v.ID, string(v.Result), v.Start.String(), v.Object.Kind, v.Object.Name}, " ")
+}
 
 // more prints what was not printed yet.
 func (f *follower) more(ctx context.Context) error {

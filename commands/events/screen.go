@@ -2,7 +2,6 @@ package events
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,10 +61,9 @@ func screenOf(e *cli.Env) screen {
 func what(v events.Event) string { return strings.TrimPrefix(v.Verb, "instance ") }
 
 func (s screen) text(all []events.Event) string {
-	pool := regexp.MustCompile(`ox[ip]_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	var pools []string
 	for _, v := range all {
-		pools = append(pools, pool.FindAllString(v.Object.Name+" "+v.Error+" "+v.Text(true), -1)...)
+		pools = append(pools, terminal.PoolNames(v.Object.Name+" "+v.Error+" "+v.Text(true))...)
 	}
 	slices.Sort(pools)
 	s.short = terminal.ShortPools(slices.Compact(pools))

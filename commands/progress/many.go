@@ -65,7 +65,7 @@ func (m *many) head(now time.Time, at, width int) string {
 	for _, f := range m.failed {
 		failed += len(f.names)
 	}
-	text := fmt.Sprintf("%s   %d of %d done, %d at work, %d wait", m.verb, len(m.ended)-failed, m.of, at, max(0, m.of-len(m.ended)-at))
+	text := fmt.Sprintf("%s   %d of %d done, %d at work, %d wait", m.verb, len(m.ended)-failed, m.of, at, m.waiting(at))
 	if failed > 0 {
 		text += fmt.Sprintf(", %d failed", failed)
 	}
@@ -75,6 +75,9 @@ func (m *many) head(now time.Time, at, width int) string {
 	}
 	return text + strings.Repeat(" ", max(0, width-ansi.StringWidth(text)-len(right))) + right
 }
+
+// waiting is how many are not begun while so many are at work.
+func (m *many) waiting(at int) int { return max(0, m.of-len(m.ended)-at) }
 
 // left is how long the others take, as those that have ended: 0, until four have.
 func (m *many) left(at int) time.Duration {

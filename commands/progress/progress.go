@@ -27,7 +27,7 @@ type Work struct {
 	Since       time.Time
 	Step, Steps int // as in plan.Event
 	Undoing     bool
-	Over        bool          // it has ended, and no other of that name has begun
+	Done        bool          // it has come to its end: what stands was asked for
 	Undoes      bool          // what it makes, if it does not come to its end
 	Running     []Action      // the last one began last
 	Stands      []plan.Action // changes that were made and not undone
@@ -44,7 +44,7 @@ type Action struct {
 // Note takes what has happened.
 func (b *Board) Note(now time.Time, e operation.Event) {
 	w := b.of(now, e)
-	w.Over = e.Kind == operation.Over
+	w.Done = e.Kind == operation.Over && e.Err == nil
 	if b.many != nil {
 		b.many.verb = e.Verb
 	}
@@ -96,6 +96,8 @@ func (b *Board) AtWork() (at []*Work) {
 func (b *Board) Lines(now time.Time, width, rows int) []string {
 	at := b.AtWork()
 	switch {
+	case b.many != nil && b.many.verb == "":
+		return nil
 	case b.many != nil:
 		return b.many.lines(now, at, width, rows)
 	case len(at) == 0:

@@ -147,7 +147,7 @@ func TestAnEventInJSON(t *testing.T) {
 
 func TestSignalsSayWhatEndsAndWhatIsLeft(t *testing.T) {
 	var b Board
-	if got := Interrupted("^C", b.AtWork()); got != "^C: nothing more is begun" {
+	if got := b.Interrupted("^C"); got != "^C: nothing more is begun" {
 		t.Error(got)
 	}
 	if lines, left := Abandoned("^C", b.All()); left || len(lines) != 1 {
@@ -161,7 +161,7 @@ func TestSignalsSayWhatEndsAndWhatIsLeft(t *testing.T) {
 	clone := action("zone.clone", zone, "", plan.Modify)
 	b.Note(at(1), started("web17", 5, clone))
 	want := `^C: web17: "clone the zone" ends first (it cannot be stopped), then 2 things are taken back; ^C again stops at once and leaves it all`
-	if got := Interrupted("^C", b.AtWork()); got != want {
+	if got := b.Interrupted("^C"); got != want {
 		t.Error(got)
 	}
 	lines, left := Abandoned("^C", b.All())
@@ -172,7 +172,7 @@ func TestSignalsSayWhatEndsAndWhatIsLeft(t *testing.T) {
 		t.Error(diff)
 	}
 	b.Note(at(1), started("web18", 5, clone))
-	if got := Interrupted("^C", b.AtWork()); !strings.HasPrefix(got, "^C: 2 operations end their steps and are taken back, no other is begun") {
+	if got := b.Interrupted("^C"); !strings.HasPrefix(got, "^C: 2 operations end their steps and are taken back; ^C again") {
 		t.Error(got)
 	}
 }
@@ -184,7 +184,7 @@ func TestWhatIsNotTakenBackIsNotSaidTo(t *testing.T) {
 		e.Undoes = false
 		b.Note(at(0), e)
 	}
-	if got := Interrupted("SIGTERM", b.AtWork()); !strings.HasPrefix(got, "SIGTERM: instance ensure: it stops to wait; SIGTERM again") {
+	if got := b.Interrupted("SIGTERM"); !strings.HasPrefix(got, "SIGTERM: instance ensure: it stops waiting; SIGTERM again") {
 		t.Error(got)
 	}
 }

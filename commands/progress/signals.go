@@ -8,16 +8,28 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 )
 
-// Interrupted is what happens now that a signal has come: what ends first, and what is
-// taken back then.
-func Interrupted(signal string, at []*Work) string {
+// Interrupted is what happens now that a signal has come: what ends first, what is taken
+// back then, and how many instances are not begun.
+func (b *Board) Interrupted(signal string) string {
+	at := b.AtWork()
+	text := signal + ": "
 	switch len(at) {
 	case 0:
-		return signal + ": nothing more is begun"
+		return text + "nothing more is begun"
 	case 1:
-		return fmt.Sprintf("%s: %s; %s again stops at once and leaves it all", signal, at[0].interrupted(), signal)
+		text += at[0].interrupted()
+	default:
+		text += fmt.Sprintf("%d operations end their steps", len(at))
+		if slices.ContainsFunc(at, func(w *Work) bool { return w.Undoes }) {
+			text += " and are taken back"
+		}
 	}
-	return fmt.Sprintf("%s: %d operations end their steps and are taken back, no other is begun; %s again stops at once and leaves it all", signal, len(at), signal)
+	if b.many != nil {
+		if waiting := b.many.waiting(len(at)); waiting > 0 {
+			text += fmt.Sprintf(", %d are not begun", waiting)
+		}
+	}
+	return fmt.Sprintf("%s; %s again stops at once and leaves it all", text, signal)
 }
 
 // interrupted is what the operation still does.
@@ -28,7 +40,7 @@ func (w *Work) interrupted() string {
 		return text + "what was made is taken back already"
 	}
 	if running.Change == plan.Wait {
-		text += "it stops to wait"
+		text += "it stops waiting"
 	} else {
 		text += fmt.Sprintf("%q ends first (it cannot be stopped)", Words(running))
 	}
@@ -68,7 +80,7 @@ func Abandoned(signal string, all []*Work) (lines []string, left bool) {
 		}
 	}
 	if len(kinds) == 0 {
-		return []string{fmt.Sprintf("%s again: stopped. Nothing had been changed", signal)}, false
+		return []string{fmt.Sprintf("%s again: stopped. Nothing was changed", signal)}, false
 	}
 	of := ""
 	if len(names) > 0 {
@@ -86,6 +98,9 @@ func Abandoned(signal string, all []*Work) (lines []string, left bool) {
 
 // leaves are the kinds of what it has changed, or is changing.
 func (w *Work) leaves() (kinds []string) {
+	if w.Done {
+		return nil
+	}
 	var objects []string
 	note := func(a plan.Action) {
 		if a.Change == plan.Wait || slices.Contains(objects, a.Object) {

@@ -16,7 +16,7 @@ func New(env *cli.Env) *cobra.Command {
 	cmd := cli.Group("sled", "List and set the sleds that you work on", `
 List and set the sleds that you work on, by name. A sled is reached by ssh, by the URL of its agent, or, a simulated one, in a directory. --sled NAME, or
 SLEDCTL_SLED, has any command work on it; without, and without --host and --agent, the current sled is meant. A command that changes
-something says so first, and delete, reap --all and storage format want the sled named. --sled local is this machine.
+something says so first, and delete, reap --all, storage format and storage forget want the sled named. --sled local is this machine.
 
 The file is sledctl/sleds.toml in XDG_CONFIG_HOME, or else in ~/.config.`)
 	env.Add(cmd, []string{"sled"}, []cli.Word{

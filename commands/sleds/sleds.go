@@ -48,6 +48,9 @@ func (e *Error) Error() string { return e.Name + ": " + e.Problem }
 
 func (*Error) Kind() fault.Kind { return fault.Usage }
 
+// Hint is what to do about it, or what works meanwhile.
+func (e *Error) Hint() string { return "correct " + e.Name + ", or add --sled " + Local }
+
 // Parse reads a file; name is for messages. The error is an *Error that names the line or
 // the field.
 func Parse(name string, data []byte) (File, error) {
@@ -115,7 +118,7 @@ func (s Sled) Check() error {
 		return errors.New("want one of host, agent and ssh")
 	case s.Agent == "" && s.Cert+s.Key+s.CA+s.Token != "":
 		return errors.New("tls_cert, tls_key, tls_ca and token_file are for agent")
-	case strings.HasPrefix(s.SSH, "-"):
+	case s.SSH != "" && (len(strings.Fields(s.SSH)) == 0 || strings.HasPrefix(strings.TrimSpace(s.SSH), "-")):
 		return fmt.Errorf("ssh %q: want the machine first, then the command that runs its sledctl", s.SSH)
 	}
 	return nil

@@ -33,6 +33,8 @@ func TestAnErrorNamesTheField(t *testing.T) {
 		"[sleds.a]\nhost=\"sim\"\nssh=\"a\"":    "f: sleds.a: want one of",
 		"[sleds.a]\nhost=\"sim\"\ntls_ca=\"a\"": "f: sleds.a: tls_cert, tls_key, tls_ca and token_file are for agent",
 		"[sleds.a]\nssh=\"-oProxyCommand=x\"":   "f: sleds.a: ssh \"-oProxyCommand=x\": want the machine first",
+		"[sleds.a]\nssh=\"  \"":                 "f: sleds.a: ssh \"  \": want the machine first",
+		"[sleds.a]\nssh=\" -oProxyCommand=x\"":  "f: sleds.a: ssh \" -oProxyCommand=x\": want the machine first",
 		"[sleds.local]\nssh=\"x\"":              `a sled cannot be called "local"`,
 		"[sleds.\"a b\"]\nssh=\"x\"":            `sled "a b": want lower-case letters`,
 	} {

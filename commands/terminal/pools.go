@@ -9,6 +9,9 @@ import (
 // poolName is the name of a pool that bootstrap has made, in two parts.
 const poolName = `\b(ox[pi]_[0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`
 
+// PoolNames are the pools that a text names and bootstrap has made, in its order.
+func PoolNames(text string) []string { return regexp.MustCompile(poolName).FindAllString(text, -1) }
+
 // ShortPools returns what shortens the names of pools in a text, for people, to the first
 // eight digits of their UUIDs. Known are all pools: names that begin alike stay.
 func ShortPools(known []string) func(text string) string {

@@ -51,12 +51,12 @@ operation; --list prints the kept ones: the newest 100 since the sled booted.`,
 	flags.IntVar(&o.slowest, "slowest", 0, "print the N slowest steps")
 	flags.BoolVar(&o.changes, "changes", false, "print only what changed something")
 	env.AddOutput(cmd)
-	cli.CompleteArgs(cmd, func(context.Context) []string { return completeOperations(env) })
+	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeOperations(ctx, env) })
 	return cmd
 }
 
 // completeOperations offers the ids of the kept traces, with what each is of.
-func completeOperations(e *cli.Env) []string {
+func completeOperations(ctx context.Context, e *cli.Env) []string {
 	c, h, err := e.Reach()
 	if err != nil {
 		return nil
@@ -66,8 +66,9 @@ func completeOperations(e *cli.Env) []string {
 		return nil
 	}
 	var words []string
+	called := subjectNames(ctx, e)
 	for _, head := range slices.Backward(heads) {
-		words = append(words, fmt.Sprintf("%s\t%s %s", head.ID, head.Verb, head.Subject))
+		words = append(words, fmt.Sprintf("%s\t%s %s", head.ID, head.Verb, called(head.Subject)))
 	}
 	return words
 }
@@ -115,11 +116,18 @@ func millis(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 3, 64)
 }
 
-func printTraceHeads(ctx context.Context, e *cli.Env, heads []operation.TraceHead) error {
-	called := func(subject string) string { return subject }
-	if view, err := e.View(ctx); err == nil { // a bootstrap may have failed before there was a ledger
-		called = func(subject string) string { return cmp.Or(cli.NameOf(view, subject), "-") }
+// subjectNames is what people call the subjects of operations; without a ledger, as after a
+// bootstrap that failed, it is the subjects.
+func subjectNames(ctx context.Context, e *cli.Env) func(subject string) string {
+	view, err := e.View(ctx)
+	if err != nil {
+		return func(subject string) string { return subject }
 	}
+	return func(subject string) string { return cmp.Or(cli.NameOf(view, subject), "-") }
+}
+
+func printTraceHeads(ctx context.Context, e *cli.Env, heads []operation.TraceHead) error {
+	called := subjectNames(ctx, e)
 	type head = operation.TraceHead
 	type column = terminal.Column[head]
 	list := terminal.List[head]{Kind: "Trace", Name: func(t head) string { return t.ID }, Columns: []column{

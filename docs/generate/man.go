@@ -51,8 +51,8 @@ func manualPage(cmd *cobra.Command, date time.Time) []byte {
 		out.WriteString(".Sh SYNOPSIS\n" + synopsis(cmd))
 	}
 	out.WriteString(".Sh DESCRIPTION\n" + manualProse(cmd))
-	tagged(&out, "COMMANDS", "", commandItems(cmd))
-	tagged(&out, "OPTIONS", "", flagItems(cmd))
+	tagged(&out, "COMMANDS", commandItems(cmd))
+	tagged(&out, "OPTIONS", flagItems(cmd))
 	if cmd.Runnable() {
 		fmt.Fprintf(&out, ".Sh EXIT STATUS\nSee\n.Xr %s 8 .\n", manualName(cmd.Root())+"-exit-codes")
 	}
@@ -123,11 +123,11 @@ func literal(text string) string {
 // item is a tag of a list, a line of macros, and its text.
 type item struct{ tag, text string }
 
-func tagged(out *bytes.Buffer, title, intro string, items []item) {
+func tagged(out *bytes.Buffer, title string, items []item) {
 	if len(items) == 0 {
 		return
 	}
-	fmt.Fprintf(out, ".Sh %s\n%s.Bl -tag -width Ds\n", title, intro)
+	fmt.Fprintf(out, ".Sh %s\n.Bl -tag -width Ds\n", title)
 	for _, i := range items {
 		fmt.Fprintf(out, ".It %s\n%s\n", i.tag, sentences(i.text))
 	}

@@ -276,14 +276,29 @@ func TestTheTraceTellsWhatWasRun(t *testing.T) {
 
 func TestOnlyTheNewestTracesAreKept(t *testing.T) {
 	env := newEnv(t)
-	for range operation.Traces + 5 {
-		if _, err := operation.Run(t.Context(), env, request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo)); err != nil {
+	kept := func(name func(n int) string, runs int) (listed, files int) {
+		n := 0
+		env.NewID = func() string { n++; return name(n) }
+		for range runs {
+			if _, err := operation.Run(t.Context(), env, request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		heads, err := operation.TraceList(env.Host.Files(), env.RunDir)
+		if err != nil {
 			t.Fatal(err)
 		}
+		entries, err := env.Host.Files().ReadDir(path.Join(env.RunDir, "trace"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(heads), len(entries)
 	}
-	heads, err := operation.TraceList(env.Host.Files(), env.RunDir)
-	if err != nil || len(heads) != operation.Traces {
-		t.Errorf("%d traces are kept, error %v", len(heads), err)
+	if listed, _ := kept(func(n int) string { return fmt.Sprint("f", n) }, operation.Traces+5); listed != operation.Traces {
+		t.Errorf("%d traces are listed", listed)
+	}
+	if listed, files := kept(func(n int) string { return fmt.Sprint("0", n) }, 20); listed != operation.Traces || files != operation.Traces {
+		t.Errorf("%d traces are listed, %d are kept", listed, files)
 	}
 }
 

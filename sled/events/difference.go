@@ -2,7 +2,6 @@ package events
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -58,21 +57,14 @@ func difference(before, after json.RawMessage) []Change {
 // nothing are empty.
 func fields(r record.Record) []Change {
 	field := func(name, value string) Change { return Change{Field: name, New: value, plain: [2]string{"", value}} }
-	nics := field("nics", listed(r.Spec.NICs, func(n record.NIC) string { return nicText(n) + " " + n.MAC }))
-	nics.plain[1] = listed(r.Spec.NICs, nicText)
+	nics := field("nics", listed(r.Spec.NICs, func(n record.NIC) string { return n.LinkText() + " " + n.MAC }))
+	nics.plain[1] = listed(r.Spec.NICs, record.NIC.LinkText)
 	return []Change{
-		field("name", r.Name), field("run", r.Wanted), field("cpus", strconv.Itoa(r.Spec.CPUs)), field("memory", size(r.Spec.Memory)),
+		field("name", r.Name), field("run", r.Wanted), field("cpus", strconv.Itoa(r.Spec.CPUs)), field("memory", record.SizeText(r.Spec.Memory)),
 		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool),
 		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, record.ZvolDirectory) })),
 		nics, field("protected", map[bool]string{true: "yes"}[r.Protected]),
 	}
-}
-
-func nicText(n record.NIC) string {
-	if n.VLAN == 0 {
-		return n.Over
-	}
-	return fmt.Sprintf("%s vlan %d", n.Over, n.VLAN)
 }
 
 func listed[T any](all []T, text func(T) string) string {
@@ -81,13 +73,6 @@ func listed[T any](all []T, text func(T) string) string {
 		texts = append(texts, text(one))
 	}
 	return strings.Join(texts, ", ")
-}
-
-func size(n uint64) string {
-	if n > 0 && n%(1<<30) == 0 {
-		return strconv.FormatUint(n>>30, 10) + "G"
-	}
-	return strconv.FormatUint(n>>20, 10) + "M"
 }
 
 // Text says in one line what is different since; empty: nothing that is known. With

@@ -169,7 +169,7 @@ func differences(is, wanted record.Spec) []Difference {
 		}
 	}
 	compare("cpus", strconv.Itoa(is.CPUs), strconv.Itoa(wanted.CPUs))
-	compare("memory", sizeText(is.Memory), sizeText(wanted.Memory))
+	compare("memory", record.SizeText(is.Memory), record.SizeText(wanted.Memory))
 	if is.Machine == nil || wanted.Machine == nil {
 		compare("spec", machineText(is.Machine), machineText(wanted.Machine))
 		compare("disks", record.DiskText(is.Disks), record.DiskText(wanted.Disks))
@@ -186,16 +186,6 @@ func differences(is, wanted record.Spec) []Difference {
 	compare("address", is.Address.String(), wanted.Address.String())
 	compare("pool", is.Pool, wanted.Pool)
 	return all
-}
-
-func sizeText(n uint64) string {
-	if n > 0 && n%(1<<30) == 0 {
-		return strconv.FormatUint(n>>30, 10) + "G"
-	}
-	if n > 0 && n%(1<<20) == 0 {
-		return strconv.FormatUint(n>>20, 10) + "M"
-	}
-	return strconv.FormatUint(n, 10)
 }
 
 // NameTakenError is a name that another instance has.

@@ -26,9 +26,9 @@ func rows(b layout.Blueprint, i instance.Instance, look seen) []Row {
 	all := []Row{runRow(i)}
 	cpus, memory := unseen, unseen
 	if look.machine != nil {
-		cpus, memory = strconv.Itoa(int(look.machine.Board.CPUs)), size(look.machine.Board.MemoryMiB<<20)
+		cpus, memory = strconv.Itoa(int(look.machine.Board.CPUs)), record.SizeText(look.machine.Board.MemoryMiB<<20)
 	}
-	all = append(all, judged("cpus", strconv.Itoa(i.Spec.CPUs), cpus), judged("memory", size(i.Spec.Memory), memory))
+	all = append(all, judged("cpus", strconv.Itoa(i.Spec.CPUs), cpus), judged("memory", record.SizeText(i.Spec.Memory), memory))
 	all = append(all, nicRows(i, look)...)
 	all = append(all, controlRow(i, look))
 	all = append(all, diskRows(i, look)...)
@@ -60,12 +60,7 @@ func runRow(i instance.Instance) Row {
 	return r
 }
 
-func nicText(n record.NIC) string {
-	if n.VLAN == 0 {
-		return n.Over + " " + n.MAC
-	}
-	return fmt.Sprintf("%s vlan %d %s", n.Over, n.VLAN, n.MAC)
-}
+func nicText(n record.NIC) string { return n.LinkText() + " " + n.MAC }
 
 // nicRows compares each guest NIC with the VNIC that was made for it.
 func nicRows(i instance.Instance, look seen) []Row {
@@ -187,12 +182,4 @@ func machineRows(look seen) []Row {
 		all = append(all, Row{Field: "spec " + d.Path, Wanted: cmp.Or(d.Sent, none), Observed: cmp.Or(d.Got, none), Verdict: Differs})
 	}
 	return all
-}
-
-// size is a number of bytes as a document has it.
-func size(n uint64) string {
-	if n > 0 && n%(1<<30) == 0 {
-		return strconv.FormatUint(n>>30, 10) + "G"
-	}
-	return strconv.FormatUint(n>>20, 10) + "M"
 }

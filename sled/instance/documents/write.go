@@ -45,7 +45,7 @@ func Text(r record.Record, own bool) (string, error) {
 	}
 	line("name", quoted(r.Name))
 	line("cpus", fmt.Sprint(r.Spec.CPUs))
-	line("memory", quoted(sizeText(r.Spec.Memory)))
+	line("memory", quoted(record.SizeText(r.Spec.Memory)))
 	line("address", quoted(r.Spec.Address.String()))
 	line("pool", quoted(r.Spec.Pool))
 	if r.Spec.Machine != nil {
@@ -85,19 +85,6 @@ func writeDisks(b *strings.Builder, disks []record.Disk) {
 			b.WriteString("readonly = true\n")
 		}
 	}
-}
-
-// sizeText is a number of bytes with the largest unit that divides it.
-func sizeText(n uint64) string {
-	units := "KMGT"
-	at := -1
-	for n != 0 && n%1024 == 0 && at < len(units)-1 {
-		n, at = n/1024, at+1
-	}
-	if at < 0 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%d%c", n, units[at])
 }
 
 // quoted is a basic string of TOML: those of JSON are, but for what JSON does not have to

@@ -53,6 +53,27 @@ type NIC struct {
 	VLAN int    `json:"vlan,omitempty" toml:"vlan"`
 }
 
+// LinkText is what it is over: "net0 vlan 100".
+func (n NIC) LinkText() string {
+	if n.VLAN == 0 {
+		return n.Over
+	}
+	return fmt.Sprintf("%s vlan %d", n.Over, n.VLAN)
+}
+
+// SizeText is a number of bytes with the largest unit that divides it.
+func SizeText(n uint64) string {
+	units := "KMGT"
+	at := -1
+	for n != 0 && n%1024 == 0 && at < len(units)-1 {
+		n, at = n/1024, at+1
+	}
+	if at < 0 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d%c", n, units[at])
+}
+
 // Address says how Propolis' control interface gets its address.
 type Address struct {
 	Mode    string // static, dhcp, addrconf
