@@ -28,6 +28,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/peer/nexus"
@@ -46,7 +47,11 @@ type Settings struct {
 	// TombstoneTTL is how long an ended VM can be read, if the control
 	// plane does not read it before.
 	TombstoneTTL time.Duration
-	NICs         *NICs // their records in NAPI; nil: they are not synced
+	// Status looks at the sled, and Operations lists the newest operations, at most so
+	// many.
+	Status     func(context.Context) (api.Status, error)
+	Operations func(context.Context, int) (api.Events, error)
+	NICs       *NICs // their records in NAPI; nil: they are not synced
 	// SparePools lists the pools with a base; nil: no spares are made.
 	SparePools func(ledger.View) []string
 	// FlatNetwork lets VMs in that have NICs in VPCs: they are put on the guest
@@ -100,6 +105,7 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	defer func() { // also if it fails before it answers
 		cancel()
 		a.inflight.drain()
+		a.looks.Wait()
 		a.monitors.Wait()
 		a.notifier.Wait()
 		a.work.group.Wait()
@@ -155,6 +161,8 @@ type agent struct {
 	receipts readReceipts
 	meter    meter
 	inflight inflight
+	views    *views
+	looks    sync.WaitGroup
 
 	seq      uint64 // of the ledger, as far as it was followed
 	followed bool   // the last look at it succeeded
@@ -171,6 +179,7 @@ func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *a
 	}
 	a.notifier = newNotifier(a.table, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not notified", "cause", err) })
 	a.work = a.worker(ctx)
+	a.views = s.views(ctx, &a.looks)
 	a.meter.more = a.measure
 	return a
 }
@@ -220,7 +229,7 @@ func countStart(ctx context.Context, env operation.Env) (epoch uint64, err error
 // reply for an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, flat: a.FlatNetwork, read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, flat: a.FlatNetwork, read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
 		Handler:           a.inflight.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

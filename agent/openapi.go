@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/status"
 )
 
 // object is a part of an OpenAPI document (OpenAPI 3.0.3).
@@ -112,6 +113,8 @@ func (d document) schema(t reflect.Type) object {
 		return object{"nullable": true, "allOf": []object{d.schema(t.Elem())}}
 	case reflect.Slice:
 		return object{"type": "array", "items": d.schema(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": d.schema(t.Elem())}
 	case reflect.Struct:
 		return d.structure(t)
 	case reflect.Bool:
@@ -132,18 +135,21 @@ func (d document) structure(t reflect.Type) object {
 	case reflect.TypeFor[record.NIC](): // NIC is the control plane's
 		name = "GuestNIC"
 	}
+	if t.PkgPath() == reflect.TypeFor[status.Status]().PkgPath() { // an instance has disks, too
+		name = "Sled" + strings.TrimPrefix(name, "Sled")
+	}
 	ref := object{"$ref": "#/components/schemas/" + name}
 	if _, known := d.schemas[name]; known {
 		return ref
 	}
 	properties, required := object{}, []string{}
 	d.schemas[name] = object{"type": "object", "properties": properties}
-	for i := range t.NumField() {
-		key, option, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if key == "-" {
-			continue // it is not served
+	for _, f := range reflect.VisibleFields(t) {
+		key, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if key == "-" || f.Anonymous {
+			continue // it is not served, or its fields are
 		}
-		properties[key] = d.schema(t.Field(i).Type)
+		properties[key] = d.schema(f.Type)
 		if option == "" {
 			required = append(required, key)
 		}

@@ -24,6 +24,7 @@ type server struct {
 	endpoints []endpoint
 	access    Access
 	table     *vmTable
+	views     *views
 	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
 	// read is told that the control plane has read a VM at a generation.

@@ -13,9 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/nics"
+	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
 )
@@ -44,10 +47,12 @@ sled's NIC records in Triton's NAPI up to date, as nics sync does (nics.agent).
   DELETE /vmms/ID             remove one VM
   GET /events                 the states of all VMs and their changes, as server-sent events; after=GENERATION resumes
   GET /vmms/ID/events         the same, of one VM
+  GET /status                 whether the sled is well, as status -o json
+  GET /operations             the newest operations, as events -o json: last
   GET /healthz                answers if the agent does
   GET /metrics                the agent's figures, for Prometheus
 
-Requests name the version of the API in the header api-version; /healthz and the events need none.
+Requests name the version of the API in the header api-version; /healthz, /status, /operations and the events need none.
 
 Only the owner of a Unix socket can use it. Over TCP, also on a loopback address, clients show a token or a certificate: readers
 read, operators change VMs. The agent refuses (421) a request whose Host is neither an address nor a name of the agent.`,
@@ -118,6 +123,8 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 	if s.Access, err = o.access(c.Agent, s.TLS); err != nil {
 		return s, err
 	}
+	s.Status = func(ctx context.Context) (api.Status, error) { return status.Look(ctx, e) }
+	s.Operations = func(ctx context.Context, n int) (api.Events, error) { return events.Newest(ctx, e, n) }
 	if c.Nexus.URL != "" {
 		if s.Nexus, err = url.Parse(c.Nexus.URL); err != nil {
 			return s, err

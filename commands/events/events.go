@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -107,20 +108,30 @@ func printAll(e *cli.Env, o Options, all []events.Event) error {
 // Recent are the newest events of an instance, at most n, as a terminal shows them; empty:
 // there is none.
 func Recent(ctx context.Context, e *cli.Env, id string, n int) (string, error) {
+	all, err := newest(ctx, e, n, Options{Of: id})
+	if len(all) == 0 || err != nil {
+		return "", err
+	}
+	return screenOf(e).text(all), nil
+}
+
+// Newest are the newest n events of the sled, as -o json prints them, for an agent.
+func Newest(ctx context.Context, e *cli.Env, n int) (api.Events, error) {
+	all, err := newest(ctx, e, n, Options{})
+	return api.Events{APIVersion: terminal.APIVersion, Kind: kind + "List", Items: append([]events.Event{}, all...)}, err
+}
+
+func newest(ctx context.Context, e *cli.Env, n int, o Options) ([]events.Event, error) {
 	r := &reader{e: e}
 	past, err := r.past(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	alive, err := r.alive(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	all := past.Newest(n, Options{Of: id}.of, alive)
-	if len(all) == 0 {
-		return "", nil
-	}
-	return screenOf(e).text(all), nil
+	return past.Newest(n, o.of, alive), nil
 }
 
 // of reports whether an event is of what was named.

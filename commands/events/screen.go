@@ -15,9 +15,12 @@ import (
 	"github.com/sledctl/sledctl/sled/events"
 )
 
+// kind is that of an event in JSON.
+const kind = "Event"
+
 func eventList() terminal.List[events.Event] {
 	type column = terminal.Column[events.Event]
-	return terminal.List[events.Event]{Kind: "Event", Name: func(v events.Event) string { return v.ID }, Columns: []column{
+	return terminal.List[events.Event]{Kind: kind, Name: func(v events.Event) string { return v.ID }, Columns: []column{
 		{Name: "time", Value: func(v events.Event) string { return v.Start.Format(time.RFC3339) }},
 		{Name: "who", Value: func(v events.Event) string { return v.By.User }},
 		{Name: "via", Value: func(v events.Event) string { return string(v.By.Via) }},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/query"
 	"github.com/sledctl/sledctl/commands/terminal"
@@ -20,6 +21,12 @@ import (
 type looked struct {
 	status.Status
 	noLedger error
+}
+
+// Look is what -o json prints, for an agent.
+func Look(ctx context.Context, e *cli.Env) (api.Status, error) {
+	s, err := look(ctx, e)
+	return api.Status{APIVersion: terminal.APIVersion, Kind: kind, Status: s.Status}, err
 }
 
 // look looks at the sled as it is configured.

@@ -94,8 +94,11 @@ func run(ctx context.Context, e *cli.Env, f flags) error {
 	return errors.Join(s.noLedger, err)
 }
 
+// kind is that of a status in JSON.
+const kind = "Status"
+
 func printJSON(e *cli.Env, s status.Status) error {
-	return terminal.List[status.Status]{Kind: "Status"}.PrintOne(e.Streams.Out, e.Output, s)
+	return terminal.List[status.Status]{Kind: kind}.PrintOne(e.Streams.Out, e.Output, s)
 }
 
 // printLine prints the line for monitoring; the verdict is the exit code.

@@ -93,7 +93,7 @@ func Judge(seen Seen) Status {
 	}
 	slices.SortStableFunc(j.problem, func(a, b Problem) int { return rank(a) - rank(b) })
 	s := Status{
-		Sled: seen.Sled, Problems: append([]Problem{}, j.problem...), Instances: j.counts(), Disks: j.diskList(), Pools: j.pools,
+		Sled: seen.Sled, Problems: append([]Problem{}, j.problem...), Instances: j.counts(), VMs: j.vms(), Disks: j.diskList(), Pools: j.pools,
 		Ledger: j.ledger(), Network: seen.Network, Agent: j.agent, Work: j.work(), Last: j.last(), Unknown: []string{},
 	}
 	s.Memory, s.CPUs = j.memory(), j.cpus()

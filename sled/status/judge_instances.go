@@ -35,6 +35,18 @@ func (j *judge) counts() Instances {
 	return c
 }
 
+// vms lists the VMs as they were looked at.
+func (j *judge) vms() []VM {
+	all := make([]VM, len(j.Instances))
+	for n, i := range j.Instances {
+		all[n] = VM{Name: i.Name, ID: i.ID, State: i.State, Reason: i.Reason, Wanted: i.Wanted, CPUs: i.Spec.CPUs, Memory: i.Spec.Memory}
+		if !i.Since.IsZero() {
+			all[n].Since = &j.Instances[n].Since
+		}
+	}
+	return all
+}
+
 func (j *judge) atWork(i instance.Instance) bool { return j.busy[record.Subject(i.ID)] }
 
 // ofVM is the subject of a VM.

@@ -44,6 +44,7 @@ type Status struct {
 	Verdict   Verdict   `json:"verdict"`
 	Problems  []Problem `json:"problems"`
 	Instances Instances `json:"instances"`
+	VMs       []VM      `json:"vms"`
 	Disks     []Disk    `json:"disks"`
 	Pools     []Pool    `json:"pools"`
 	Ledger    Ledger    `json:"ledger"`
@@ -93,6 +94,18 @@ type Instances struct {
 	WantedUp int            `json:"wanted_up"`
 	Up       int            `json:"up"` // of those that are wanted up
 	ByState  map[string]int `json:"by_state"`
+}
+
+// VM is the VM of an instance.
+type VM struct {
+	Name   string     `json:"name"`
+	ID     string     `json:"id"` // of its instance
+	State  string     `json:"state"`
+	Reason string     `json:"reason"` // for its state; empty: none is needed
+	Wanted string     `json:"wanted"`
+	Since  *time.Time `json:"since"` // when its state began; null: not known
+	CPUs   int        `json:"cpus"`
+	Memory uint64     `json:"memory"` // in bytes
 }
 
 // Disk is a disk in its slot.

@@ -66,12 +66,12 @@ func layers() map[string]place {
 		"commands/reap":        {layer: 7, below: 1},
 		"commands/sled":        {layer: 7, below: 1},
 		"commands/sim":         {layer: 7, below: 1, machine: []use{useExec}}, // a shell
-		"commands/status":      {layer: 7, below: 1},
 		"commands/storage":     {layer: 7, below: 1},
 		"commands/trace":       {layer: 7, below: 1},
 		"commands/vnic":        {layer: 7, below: 1},
 		"commands/zone":        {layer: 7, below: 1, machine: []use{useFiles}},
 		"commands/events":      {layer: 7, below: 2},
+		"commands/status":      {layer: 7, below: 2}, // the agent answers what status prints
 		"commands/history":     {layer: 7, below: 2}, // instance history is one, too
 		"commands/nics":        {layer: 7, below: 2}, // the agent syncs as nics sync does
 		"commands/step":        {layer: 7, below: 2},
