@@ -82,6 +82,7 @@ type Ledger struct {
 	doubts   []string           // warnings of every later View
 	pure     bool               // Purge has found nothing, or is done
 	searched []string           // see stamp
+	clean    *Head              // see stamp
 	sure     *evidence          // see weighed
 }
 

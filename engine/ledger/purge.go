@@ -29,28 +29,32 @@ func (l *Ledger) Purge(ctx context.Context, unwanted func([]byte) bool, instead 
 	if pure {
 		return nil
 	}
-	p, files, err := l.unwantedHere(ctx, unwanted)
-	if err == nil && (len(files) > 0 || p.holds(unwanted)) {
+	p, files, clean, err := l.unwantedHere(ctx, unwanted)
+	found := err == nil && (len(files) > 0 || p.holds(unwanted, clean))
+	if found {
 		err = l.writing(ctx, func(p *survey) error { return l.purge(ctx, p, unwanted, instead) })
 	}
 	l.mu.Lock()
-	l.pure = err == nil && len(p.missing) == 0
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if l.pure = err == nil && len(p.missing) == 0; l.pure && !found {
+		head := p.best.text.Head()
+		l.clean = &head
+	}
 	return err
 }
 
 // unwantedHere looks for what is unwanted in what was read last, without the checks that
 // a view needs: the change that removes it makes them.
-func (l *Ledger) unwantedHere(ctx context.Context, unwanted func([]byte) bool) (*survey, []string, error) {
-	p, err := l.lastRead(ctx)
-	if err != nil {
-		return nil, nil, l.missed(ctx, err)
+func (l *Ledger) unwantedHere(ctx context.Context, unwanted func([]byte) bool) (p *survey, files []string, clean *Head, err error) {
+	if p, err = l.lastRead(ctx); err != nil {
+		return nil, nil, nil, l.missed(ctx, err)
 	}
 	if len(p.members) == 0 {
-		return nil, nil, p.missingError()
+		return nil, nil, nil, p.missingError()
 	}
-	files, err := l.unwantedFiles(p, unwanted)
-	return p, files, err
+	before, clean := l.searchedBefore(l.stamped())
+	files, err = l.unwantedFiles(p, unwanted, before)
+	return p, files, clean, err
 }
 
 // lastRead is what was read last of all places, or else is read now.
@@ -70,14 +74,14 @@ func (l *Ledger) lastRead(ctx context.Context) (*survey, error) {
 }
 
 func (l *Ledger) purge(ctx context.Context, p *survey, unwanted func([]byte) bool, instead func(View) ([]Fact, error)) error {
-	files, err := l.unwantedFiles(p, unwanted)
+	files, err := l.unwantedFiles(p, unwanted, nil)
 	if err != nil {
 		return err
 	}
 	if !l.mayRewrite(p) {
 		return p.missingError()
 	}
-	dirty := p.holds(unwanted)
+	dirty := p.holds(unwanted, nil)
 	if dirty {
 		if p, err = l.writeLive(ctx, p, instead); err != nil {
 			return err
@@ -134,15 +138,20 @@ func (l *Ledger) writeLive(ctx context.Context, p *survey, instead func(View) ([
 	return l.append(ctx, p, facts)
 }
 
-// holds says whether a member has what is unwanted.
-func (p *survey) holds(unwanted func([]byte) bool) bool {
-	return slices.ContainsFunc(p.members, func(c *copyAt) bool { return unwanted(c.text.Data()) })
+// holds says whether a member has what is unwanted, behind the line up to which nothing is;
+// nil: anywhere.
+func (p *survey) holds(unwanted func([]byte) bool, clean *Head) bool {
+	return slices.ContainsFunc(p.members, func(c *copyAt) bool {
+		if clean == nil {
+			return unwanted(c.text.Data())
+		}
+		return unwanted(c.text.Behind(*clean))
+	})
 }
 
 // unwantedFiles are the files next to the members that have what is unwanted. Those
-// that were searched since the sled booted are not read again.
-func (l *Ledger) unwantedFiles(p *survey, unwanted func([]byte) bool) (names []string, err error) {
-	before := l.searchedBefore(l.stamped())
+// that were searched before are not read again.
+func (l *Ledger) unwantedFiles(p *survey, unwanted func([]byte) bool, before []string) (names []string, err error) {
 	searched := []string{}
 	for _, c := range p.members {
 		entries, err := l.files.ReadDir(c.Directory)

@@ -32,6 +32,9 @@ type stamp struct {
 	// Searched are the files next to the copies in which Purge found nothing. They are
 	// never written again, so that later processes need not read them.
 	Searched []string `json:"searched,omitempty"`
+	// Clean is the last of the lines in which Purge found nothing. What a line says and what
+	// is before it follows from its hash.
+	Clean *Head `json:"clean,omitempty"`
 
 	more bool // another line may follow it in its file
 }
@@ -166,23 +169,29 @@ func (l *Ledger) forgetStamp() error {
 	return err
 }
 
-// searchedBefore is what this process has searched, or else what the stamp says.
-func (l *Ledger) searchedBefore(s *stamp) []string {
+// searchedBefore is what this process has searched, or else what the stamp says: files, and
+// the lines of this ledger up to one.
+func (l *Ledger) searchedBefore(s *stamp) (files []string, clean *Head) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.searched == nil && s != nil {
-		return s.Searched
+	files, clean = l.searched, l.clean
+	if files == nil && s != nil {
+		files = s.Searched
 	}
-	return l.searched
+	if clean == nil && s != nil {
+		clean = s.Clean
+	}
+	return files, clean
 }
 
 // restamp says what was acknowledged, or is shown for sure. Who cannot write it
 // leaves an older one, which is true as well.
 func (l *Ledger) restamp(p *survey, alone bool) {
 	head, e := p.best.text.Head(), p.evidence
+	files, clean := l.searchedBefore(e.stamp)
 	next := stamp{
 		Ledger: p.best.text.Ledger, N: p.epoch.N, Epoch: p.epoch.ID, Seq: head.Seq, Hash: head.Hash,
-		Agreed: e.agreed, Marks: e.marks, Disks: e.disks, Searched: l.searchedBefore(e.stamp),
+		Agreed: e.agreed, Marks: e.marks, Disks: e.disks, Searched: files, Clean: clean,
 	}
 	if e.stamp != nil && e.stamp.equal(next) {
 		return

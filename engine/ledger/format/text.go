@@ -49,8 +49,8 @@ type span struct {
 // Head is the last line of a copy. Copies with the same head hold the same
 // facts, whatever has been rewritten.
 type Head struct {
-	Seq  uint64
-	Hash string
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"`
 }
 
 func (h Head) String() string { return fmt.Sprintf("seq %d (%.8s)", h.Seq, h.Hash) }
@@ -107,6 +107,14 @@ func (t *Text) HashAt(seq uint64) (string, bool) {
 func (t *Text) Holds(h Head) bool {
 	hash, ok := t.HashAt(h.Seq)
 	return ok && hash == h.Hash
+}
+
+// Behind is the data behind the line of that head; all of it, if that line is not here.
+func (t *Text) Behind(h Head) []byte {
+	if i, ok := t.find(h.Seq); ok && string(t.hash(i)) == h.Hash {
+		return t.data[t.lines[i].end+1:]
+	}
+	return t.data
 }
 
 // Follows reports whether the text's last line is the one directly after head.
