@@ -156,6 +156,10 @@ func (e *Env) PrintInstance(ctx context.Context, s instance.Settings, env operat
 	if err != nil {
 		return err
 	}
+	return e.printFound(i)
+}
+
+func (e *Env) printFound(i instance.Instance) error {
 	return InstanceList(e).PrintOne(e.Streams.Out, e.Output, ShowInstance(i))
 }
 
@@ -175,10 +179,14 @@ func (e *Env) ChangeInstance(ctx context.Context, m Mutation, change func(contex
 	if m.Dry() {
 		return e.PrintPlan(m, result.Report)
 	}
-	err = e.PrintInstance(context.WithoutCancel(ctx), s, env, result.Record.ID, instance.Settings.Summary)
+	ctx = context.WithoutCancel(ctx)
+	if i, err := s.Summary(ctx, env, result.Report.View, result.Record.ID); err == nil && i.State != record.Absent {
+		return e.printFound(i)
+	}
+	err = e.PrintInstance(ctx, s, env, result.Record.ID, instance.Settings.Summary)
 	if _, gone := errors.AsType[*record.NotFoundError](err); gone { // the operation succeeded, and another process has deleted the instance since
 		i := instance.Instance{Record: result.Record, Status: instance.Status{State: record.Absent, Reason: "deleted since, by another run"}}
-		return InstanceList(e).PrintOne(e.Streams.Out, e.Output, ShowInstance(i))
+		return e.printFound(i)
 	}
 	return err
 }

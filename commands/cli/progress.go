@@ -117,7 +117,7 @@ func (p *Progress) draw() {
 		}
 		return
 	}
-	if p.phase == "" {
+	if p.phase == "" && p.streams.Err.Erase { // elsewhere nobody sees it
 		p.line().Set(strings.Join(p.board.Lines(p.now(), p.streams.Err.Width()-1, p.streams.Err.Height()-4), "\n"))
 	}
 }
