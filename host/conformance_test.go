@@ -368,10 +368,13 @@ func TestWriteFile(t *testing.T) {
 		expect.Put(t, f, host.Temporary("/a"), "what a killed writer left, longer than the next")
 		expect.OK(t, host.WriteFile(f, "/a", []byte("three"), 0o600))
 		expect.Holds(t, f, "/a", "three")
+		expect.OK(t, host.ReplaceFile(f, "/a", []byte("four"), 0o640))
+		expect.Holds(t, f, "/a", "four")
 		if got := names(t, f, "/"); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("left: %v", got)
 		}
 		expect.Fails(t, host.WriteFile(f, "/no/a", nil, 0o600), fs.ErrNotExist)
+		expect.Fails(t, host.ReplaceFile(f, "/no/a", nil, 0o600), fs.ErrNotExist)
 		expect.OK(t, f.Mkdir("/dir", 0o755))
 		expect.Fails(t, host.WriteFile(f, "/dir", []byte("x"), 0o600), fs.ErrExist)
 		if got := names(t, f, "/"); !slices.Equal(got, []string{"a", "dir"}) {

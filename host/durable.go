@@ -22,7 +22,7 @@ func Temporary(name string) string {
 // wholeFiles is a Files to which a file written whole, or a directory made
 // with its parents, is one event: the traced one.
 type wholeFiles interface {
-	writeFile(name string, data []byte, perm fs.FileMode) error
+	writeFile(name string, data []byte, perm fs.FileMode, how keeping) error
 	mkdirAll(name string, perm fs.FileMode) error
 }
 
@@ -31,10 +31,28 @@ type wholeFiles interface {
 // Its mode is exactly perm. Two writers of one name must exclude each other,
 // as those who hold the lock of what the file is about do.
 func WriteFile(f Files, name string, data []byte, perm fs.FileMode) error {
+	return replace(f, name, data, perm, flushed)
+}
+
+// ReplaceFile is WriteFile for what no one reads after a power cut: that may leave the
+// old contents.
+func ReplaceFile(f Files, name string, data []byte, perm fs.FileMode) error {
+	return replace(f, name, data, perm, unflushed)
+}
+
+// keeping says whether what is written waits for the disk.
+type keeping bool
+
+const (
+	flushed   keeping = true
+	unflushed keeping = false
+)
+
+func replace(f Files, name string, data []byte, perm fs.FileMode, how keeping) error {
 	if w, ok := f.(wholeFiles); ok {
-		return w.writeFile(name, data, perm)
+		return w.writeFile(name, data, perm, how)
 	}
-	return writeFile(f, name, data, perm)
+	return writeFile(f, name, data, perm, how)
 }
 
 // fileCopier is a Files to which a copied file is one event: the traced one.
@@ -54,9 +72,9 @@ func CopyFile(f Files, from, to string, perm fs.FileMode) error {
 	return WriteFile(f, to, data, perm)
 }
 
-func writeFile(f Files, name string, data []byte, perm fs.FileMode) error {
+func writeFile(f Files, name string, data []byte, perm fs.FileMode, how keeping) error {
 	temporary := Temporary(name)
-	if err := writeNew(f, temporary, data, perm); err != nil {
+	if err := writeNew(f, temporary, data, perm, how); err != nil {
 		if !errors.Is(err, fs.ErrExist) {
 			_ = f.Remove(temporary)
 		}
@@ -66,14 +84,17 @@ func writeFile(f Files, name string, data []byte, perm fs.FileMode) error {
 		_ = f.Remove(temporary)
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
+	if how == unflushed {
+		return nil
+	}
 	if err := f.SyncDir(path.Dir(name)); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
 }
 
-// writeNew writes and flushes a file that is new.
-func writeNew(f Files, name string, data []byte, perm fs.FileMode) error {
+// writeNew writes a file that is new.
+func writeNew(f Files, name string, data []byte, perm fs.FileMode, how keeping) error {
 	const flag = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	file, err := f.Open(name, flag, perm)
 	if errors.Is(err, fs.ErrExist) {
@@ -86,7 +107,7 @@ func writeNew(f Files, name string, data []byte, perm fs.FileMode) error {
 		return err
 	}
 	_, err = file.Write(data)
-	if err == nil {
+	if err == nil && how == flushed {
 		err = file.Sync()
 	}
 	return errors.Join(err, file.Close())

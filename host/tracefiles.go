@@ -26,8 +26,8 @@ var (
 // name is the name from the top of the sled's files.
 func (f *tracedFiles) name(name string) string { return path.Join(f.top, path.Clean("/"+name)) }
 
-func (f *tracedFiles) writeFile(name string, data []byte, perm fs.FileMode) error {
-	return f.trace.file(FileLine(f.name(name), data), func() error { return WriteFile(f.files, name, data, perm) })
+func (f *tracedFiles) writeFile(name string, data []byte, perm fs.FileMode, how keeping) error {
+	return f.trace.file(FileLine(f.name(name), data), func() error { return replace(f.files, name, data, perm, how) })
 }
 
 func (f *tracedFiles) copyFile(from, to string, perm fs.FileMode) error {
