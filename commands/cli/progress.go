@@ -73,6 +73,8 @@ func (p *Progress) observe(e operation.Event) {
 		return
 	case p.form == FormPlain && e.Kind == operation.Over && !p.board.OfMany():
 		_ = p.line().Println(terminal.Printable(progress.Ended(p.now(), cmp.Or(e.Name, e.Verb), e.Elapsed, e.Err)))
+	case p.form == FormAuto && p.streams.Err.Erase && e.Kind == operation.Over && e.Err == nil && !p.board.OfMany():
+		_ = p.line().Println(terminal.Printable(progress.Stays(e)))
 	}
 	switch e.Kind {
 	case plan.Started, plan.Undoing, operation.Over:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 )
@@ -35,6 +36,15 @@ func Ended(now time.Time, called string, took time.Duration, err error) string {
 	}
 	cause, _, _ := strings.Cut(err.Error(), "\n")
 	return fmt.Sprintf("%s %s FAILED %s %s", clock(now), called, Seconds(took), cause)
+}
+
+// Stays is the line that a terminal keeps of an operation that has ended well.
+func Stays(e operation.Event) string {
+	verb := strings.TrimPrefix(e.Verb, "instance ")
+	if e.Name == "" {
+		return fmt.Sprintf("%s  ok  %s", verb, Seconds(e.Elapsed))
+	}
+	return fmt.Sprintf("%s  %s  ok  %s", terminal.ShortPools(nil)(e.Name), verb, Seconds(e.Elapsed))
 }
 
 func clock(t time.Time) string { return t.Format(time.TimeOnly) }

@@ -141,7 +141,7 @@ func (w *Work) Called() string {
 	if w.Name == "" {
 		return w.Verb
 	}
-	return w.Name
+	return terminal.ShortPools(nil)(w.Name)
 }
 
 // Seconds writes how long something takes that is watched: with a tenth below a minute.

@@ -188,3 +188,15 @@ func TestWhatIsNotTakenBackIsNotSaidTo(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestALineStaysOfWhatEndedWell(t *testing.T) {
+	for want, e := range map[string]operation.Event{
+		"web17  ensure  ok  4.4s":              {Event: plan.Event{Kind: operation.Over, Elapsed: 4400 * time.Millisecond}, Verb: "instance ensure", Name: "web17"},
+		"bootstrap  ok  1.2s":                  {Event: plan.Event{Kind: operation.Over, Elapsed: 1200 * time.Millisecond}, Verb: "bootstrap"},
+		"oxp_101964cb  base ensure  ok  20.0s": {Event: plan.Event{Kind: operation.Over, Elapsed: 20 * time.Second}, Verb: "base ensure", Name: "oxp_101964cb-a8ae-45ea-8aa0-399e4ead2671"},
+	} {
+		if got := Stays(e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -79,7 +79,7 @@ func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(con
 	if err != nil {
 		return *report, err
 	}
-	report.Outcome, report.Elapsed = outcome, time.Since(report.Started)
+	report.Name, report.Outcome, report.Elapsed = b.name(), outcome, time.Since(report.Started)
 	defer func() { b.tell(plan.Event{Kind: Over, Elapsed: time.Since(report.Started), Err: outcome.Err()}, false) }()
 	for _, p := range outcome.Passed {
 		env.warn(p)

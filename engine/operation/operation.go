@@ -161,6 +161,7 @@ type Report struct {
 	ID      string // of the intent; empty when nothing was done
 	Verb    string
 	Subject string
+	Name    string // what an operator calls the subject; empty: nothing was begun
 	Plan    plan.Plan
 	Outcome plan.Outcome
 	Steps   []TraceStep // as they ended

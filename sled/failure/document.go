@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/spec"
@@ -22,12 +23,14 @@ import (
 
 // Document is a failure, as -o json prints it.
 type Document struct {
-	Kind    string      `json:"kind"`
-	Exit    int         `json:"exit"`
-	Cause   string      `json:"cause"`
-	Step    string      `json:"step,omitempty"`
-	Elapsed int64       `json:"elapsed_ms"`
-	Message string      `json:"message"`
+	Kind    string `json:"kind"`
+	Exit    int    `json:"exit"`
+	Cause   string `json:"cause"`
+	Step    string `json:"step,omitempty"`
+	Elapsed int64  `json:"elapsed_ms"`
+	Message string `json:"message"`
+	// Subject is what the operation was about that failed.
+	Subject *Subject    `json:"subject,omitempty"`
 	Host    *HostOutput `json:"host,omitempty"`
 	// Problems are all that is wrong with a spec that cannot be used.
 	Problems  []spec.Problem `json:"problems,omitempty"`
@@ -47,6 +50,22 @@ type Document struct {
 	timeUp bool   // that of --timeout
 }
 
+// Subject is an object by name.
+type Subject struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	ID   string `json:"id"`
+}
+
+// subjectOf is that of a report, if that is about one object.
+func subjectOf(r operation.Report) *Subject {
+	kind, id, one := strings.Cut(r.Subject, "/")
+	if !one || r.Name == "" {
+		return nil
+	}
+	return &Subject{kind, r.Name, id}
+}
+
 // HostOutput is the host command that failed.
 type HostOutput struct {
 	Argv   []string `json:"argv"`
@@ -62,6 +81,9 @@ func Of(err error, started time.Time) Document {
 		for _, report := range r.reports {
 			d.Leftovers = append(d.Leftovers, leftBy(report.Outcome)...)
 			d.Bundles = append(d.Bundles, bundlesOf(report.Outcome)...)
+			if d.Subject == nil {
+				d.Subject = subjectOf(report)
+			}
 			if report.ID != "" {
 				d.Changed, d.trace = true, report.ID
 			}
@@ -88,6 +110,7 @@ func Of(err error, started time.Time) Document {
 		}
 	}
 	if many, ok := errors.AsType[*instance.PartialError](err); ok {
+		d.Subject = nil // the groups tell
 		for _, g := range many.Groups() {
 			d.Groups = append(d.Groups, groupOf{len(g.Names), Text(g.Err), g.Names})
 		}

@@ -83,7 +83,11 @@ func (e *PartialError) Groups() []Group {
 	return groups
 }
 
-// Error has a line for each cause, with the names of those that it kept from being done.
+// shownGroups is how many causes Error tells.
+const shownGroups = 5
+
+// Error has a line for each cause, with the names of those that it kept from being done;
+// of more than five causes, the rarer ones are counted.
 // A cause that is the same of all, and of which none was done, stands once, with their
 // count, and with the names of the others if it has one.
 func (e *PartialError) Error() string {
@@ -100,8 +104,16 @@ func (e *PartialError) Error() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d instances: not done", len(e.Failures), e.Of)
-	for _, g := range e.Groups() {
+	groups := e.Groups()
+	for _, g := range groups[:min(len(groups), shownGroups)] {
 		fmt.Fprintf(&b, "\n  %s: %v", strings.Join(g.Names, ", "), g.Err)
+	}
+	if len(groups) > shownGroups {
+		rest := 0
+		for _, g := range groups[shownGroups:] {
+			rest += len(g.Names)
+		}
+		fmt.Fprintf(&b, "\n  %d more, for %d other reasons: sledctl events --failed lists them", rest, len(groups)-shownGroups)
 	}
 	return b.String()
 }

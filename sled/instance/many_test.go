@@ -137,3 +137,15 @@ func TestWhoIsBroughtUp(t *testing.T) {
 		}
 	}
 }
+
+func TestRareCausesAreCounted(t *testing.T) {
+	err := &PartialError{Of: 9}
+	for _, cause := range []string{"a", "a", "b", "c", "d", "e", "f", "g"} {
+		err.Failures = append(err.Failures, Failure{Name: fmt.Sprint("web", len(err.Failures)), Err: errors.New("cause " + cause)})
+	}
+	lines := strings.Split(err.Error(), "\n")
+	want := "  2 more, for 2 other reasons: sledctl events --failed lists them"
+	if len(lines) != 7 || lines[1] != "  web0, web1: cause a" || lines[6] != want {
+		t.Errorf("%q", lines)
+	}
+}
