@@ -229,7 +229,7 @@ func (e *Env) Operation() (config.Config, operation.Env, error) {
 	}
 	return c, operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Argv: argv(e.Words), Exit: failure.Exit, Wait: e.Flags.Wait,
-		NewID: e.Draw, Observe: e.observe, Name: NameOf, Warn: e.Progress.Warn,
+		NewID: e.Draw, Observe: e.observe, Awaits: e.Progress.awaits, Name: NameOf, Warn: e.Progress.Warn,
 	}, nil
 }
 

@@ -15,15 +15,15 @@ import (
 )
 
 // Progress tells on stderr what is going on: on a terminal a line that is
-// gone at the end, elsewhere nothing but warnings. Waits that have become long
-// say so everywhere.
+// gone at the end, and what has ended, elsewhere nothing but warnings. Waits that have
+// become long say so everywhere.
 type Progress struct {
 	mu      sync.Mutex
 	streams *terminal.Streams
 	now     func() time.Time
 	status  *terminal.Status
 	board   progress.Board
-	phase   string // of a migration, instead of the board
+	phase   string // of a migration, or of a run that is waited for, instead of the board
 	ticks   func() // ends the redrawing; nil: nothing is drawn
 	verbose bool
 	form    Form
@@ -157,7 +157,7 @@ func (p *Progress) ended(e plan.Event) string {
 	return text
 }
 
-// Phase shows how far a migration has come.
+// Phase shows how far a migration, or another run, has come.
 func (p *Progress) Phase(what, phase string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,6 +171,14 @@ func (p *Progress) Phase(what, phase string) {
 	}
 	p.phase = what + ": " + phase
 	p.line().Set(p.phase)
+}
+
+// awaits shows how far the run has come that is waited for.
+func (p *Progress) awaits(by *operation.LockedError) {
+	h := by.Holder
+	if h.Steps > 0 {
+		p.Phase("waiting for "+cmp.Or(h.Name, by.Subject), fmt.Sprintf("%s, step %d/%d, %s", h.Verb, h.At, h.Steps, h.Step))
+	}
 }
 
 // Say prints a line of narration, on a terminal only.

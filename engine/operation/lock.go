@@ -66,6 +66,7 @@ func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) 
 		return nil, nil, nil, err
 	}
 	unlock := func(ended bool) {
+		say.takeDown()
 		if ended {
 			_ = env.Host.Files().Remove(LockName(env.RunDir, subject)) // else the next run does it
 		}
@@ -100,12 +101,35 @@ func Hold(ctx context.Context, env Env, verb, subject string) (release func(), e
 	return func() { unlock(true) }, nil
 }
 
-// sign is what a lock's file says. What is told to it between commands is written with the
-// next one.
+// sign is what a lock's file says. A step is written with its command, or else when it has
+// become long enough to be asked about.
 type sign struct {
 	lock   host.Lock
 	mu     sync.Mutex
 	holder Holder
+	timer  *time.Timer // of the next writing; nil: there is none
+	taken  bool        // down: the lock is given up
+}
+
+// asked is how long a step has to be for others to see it.
+const asked = 100 * time.Millisecond
+
+// takeDown ends the writing.
+func (s *sign) takeDown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken = true; s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// late writes what was told a while ago.
+func (s *sign) late() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer = nil; !s.taken {
+		_ = s.write() // it is for messages
+	}
 }
 
 func (s *sign) write() error {
@@ -124,6 +148,9 @@ func (s *sign) note(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.holder.Name, s.holder.Step, s.holder.At, s.holder.Steps = e.Name, e.Action.Step.Verb(), e.Step, e.Steps
+	if s.timer == nil {
+		s.timer = time.AfterFunc(asked, s.late)
+	}
 }
 
 func (s *sign) started(group int, c host.Command) {
@@ -181,12 +208,41 @@ func holderOf(files host.Files, name string) Holder {
 // await waits until nobody holds a subject, and says for whom.
 func await(ctx context.Context, env Env, locked *LockedError) error {
 	env.warn(fmt.Errorf("waiting: %w", locked))
+	if env.Awaits != nil {
+		defer follow(env, locked)()
+	}
 	l, err := env.Host.Files().Lock(ctx, LockName(env.RunDir, locked.Subject), host.LockShared)
 	if err != nil {
 		return fmt.Errorf("wait for %s: %w", locked.Subject, err)
 	}
 	l.Unlock()
 	return nil
+}
+
+// watched is how often the file of a lock is read that is waited for.
+const watched = 250 * time.Millisecond
+
+// follow tells whenever the run that holds a lock has come to another step, until what it
+// returns is called.
+func follow(env Env, locked *LockedError) (end func()) {
+	ticker, done := time.NewTicker(watched), make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		last := locked.Holder
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			h := holderOf(env.Host.Files(), LockName(env.RunDir, locked.Subject))
+			if h.PID > 0 && (h.PID != last.PID || h.At != last.At || h.Step != last.Step) {
+				last = h
+				env.Awaits(LockedBy(locked.Subject, h))
+			}
+		}
+	})
+	return func() { ticker.Stop(); close(done); ended.Wait() }
 }
 
 // Alive says whether a run holds the subject's lock, and who.

@@ -40,6 +40,8 @@ type Env struct {
 	// failing with a *LockedError. Warn is told for whom.
 	Wait    bool
 	Observe func(Event) // progress; may be nil
+	// Awaits shows the run that is waited for, at each of its steps; may be nil.
+	Awaits func(*LockedError)
 	// Name is what an operator calls a subject; nil: as it is.
 	Name func(view ledger.View, subject string) string
 	Warn func(error) // what went wrong and changes nothing; may be nil

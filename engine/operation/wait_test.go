@@ -93,3 +93,41 @@ func TestAWaitIsBoundedByTheCommandsTime(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoWaitsIsToldHowFarTheOtherHasCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := newEnv(t)
+		other := env
+		other.PID, other.Name = 8, func(ledger.View, string) string { return "web1" }
+		slow := action(fakeStep{name: "late"})
+		slow.Step = slowStep{}
+		ended := make(chan struct{})
+		begun := make(chan struct{})
+		other.Observe = func(e operation.Event) {
+			if e.Kind == plan.Started {
+				close(begun)
+			}
+		}
+		go func() {
+			defer close(ended)
+			if _, err := operation.Run(t.Context(), other, request([]plan.Action{slow}, plan.Undo)); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-begun
+		var told []operation.Holder
+		env.Wait, env.Awaits = true, func(e *operation.LockedError) { told = append(told, e.Holder) }
+		if _, err := operation.Run(t.Context(), env, request(nil, plan.Undo)); err != nil {
+			t.Error(err)
+		}
+		<-ended
+		if len(told) != 1 || told[0].Name != "web1" || told[0].At != 1 || told[0].Steps != 1 || told[0].PID != 8 {
+			t.Errorf("%+v", told)
+		}
+	})
+}
+
+// slowStep takes seconds.
+type slowStep struct{ fakeStep }
+
+func (slowStep) Do(context.Context, host.Host) error { time.Sleep(2 * time.Second); return nil }
