@@ -32,7 +32,7 @@ func sick() status.Status {
 			{Code: "vm-failed", Severity: status.Trouble, Subject: vm("web01"), Since: &earlier, Text: "web01 failed: its service is in maintenance", Next: []string{"sledctl instance ensure web01"}},
 			{Code: "vm-failed", Severity: status.Trouble, Subject: vm("web06"), Text: "web06 failed: Propolis restarted and lost the VM, and because of that this text is longer than a terminal is wide", Next: []string{"sledctl instance ensure web06"}},
 			{Code: "vm-absent", Severity: status.Trouble, Subject: status.Subject{Kind: "instances"}, Text: "12 VMs are absent: sled was rebooted", Next: []string{"sledctl instance ensure --all"}, Count: 12},
-			{Code: "pool-full", Severity: status.Attention, Text: "pool rpool is 95% full: 10.3G free", Next: []string{"sledctl storage list --kind pool"}},
+			{Code: "pool-full", Severity: status.Attention, Text: "pool rpool is 95% full: 10.3G free", Next: []string{"sledctl storage list --pool rpool"}},
 			{Code: "vm-changed", Severity: status.Attention, Subject: vm("web10"), Text: "web10 runs, and its zone's configuration was changed: net", Next: []string{"sledctl instance get web10"}},
 			{Code: "fault-armed", Severity: status.Attention, Text: `simulated sled: 1 fault is armed (fail "zoneadm clone")`, Next: []string{"sledctl sim fault list"}},
 		},

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,24 @@ func driftList() terminal.List[storage.Drift] {
 		{Name: "repaired_by", Formerly: "mended_by", Value: func(d storage.Drift) string { return d.RepairedBy }, Style: style},
 		{Name: "reason", Value: func(d storage.Drift) string { return d.Reason }, Note: true},
 	}}
+}
+
+// counted says how many differences there are, and who repairs them.
+func counted(drifts []storage.Drift) string {
+	if len(drifts) == 0 {
+		return "no difference"
+	}
+	repaired := 0
+	for _, d := range drifts {
+		if d.RepairedBy == "bootstrap" {
+			repaired++
+		}
+	}
+	word := "differences"
+	if len(drifts) == 1 {
+		word = "difference"
+	}
+	return fmt.Sprintf("%d %s: bootstrap repairs %d, an operator %d", len(drifts), word, repaired, len(drifts)-repaired)
 }
 
 func newCheck(env *cli.Env) *cobra.Command {
@@ -56,7 +75,13 @@ func runCheck(ctx context.Context, e *cli.Env, detailed bool) error {
 	if err != nil {
 		return err
 	}
-	if err := driftList().Print(e.Streams.Out, e.Output, drifts); err != nil {
+	list := driftList()
+	list.Summary = counted(drifts)
+	if len(drifts) == 0 && e.Output.Screen(e.Streams.Out) {
+		_, err := fmt.Fprintln(e.Streams.Out, list.Summary)
+		return err
+	}
+	if err := list.Print(e.Streams.Out, e.Output, drifts); err != nil {
 		return err
 	}
 	if detailed && len(drifts) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
@@ -95,36 +96,61 @@ func itemDetail(i storage.Item) string {
 	return i.State + ": " + strings.Join(said, ", ")
 }
 
+// options are the flags of list.
+type options struct {
+	kind, pool string
+	flat       bool
+}
+
 func newList(env *cli.Env) *cobra.Command {
-	var kind string
-	var flat bool
+	var o options
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List disks, pools and datasets, and what differs",
 		Example: `  sledctl storage list
-  sledctl storage list --kind disk
+  sledctl storage list --pool rpool
   sledctl storage list --kind dataset -H --columns name,mountpoint`,
 		Args: cobra.NoArgs,
-		RunE: env.Run(func(ctx context.Context, _ []string) error { return runList(ctx, env, kind, flat) }),
+		RunE: env.Run(func(ctx context.Context, _ []string) error { return runList(ctx, env, o) }),
 	}
-	cmd.Flags().BoolVar(&flat, "flat", false, "print one object after the other on a terminal, too, not disk by disk")
-	cmd.Flags().StringVar(&kind, "kind", "", "only this kind, with its columns: disk, pool or dataset")
+	flags := cmd.Flags()
+	flags.BoolVar(&o.flat, "flat", false, "print one object after the other on a terminal, too, not disk by disk")
+	flags.StringVar(&o.kind, "kind", "", "only this kind, with its columns: disk, pool or dataset")
+	flags.StringVar(&o.pool, "pool", "", "only this `POOL`, its disk and its datasets; the beginning of its name will do")
 	env.Complete(cmd, "kind", storage.Kinds)
+	env.CompleteFlag(cmd, "pool", env.CompletePools)
 	env.AddOutput(cmd)
 	return cmd
 }
 
-func runList(ctx context.Context, e *cli.Env, kind string, flat bool) error {
-	if kind != "" && !slices.Contains(storage.Kinds(), kind) {
-		text := fmt.Sprintf("--kind %q: want %s", kind, strings.Join(storage.Kinds(), ", "))
-		if near := naming.Nearest(kind, storage.Kinds()); near != "" {
-			text = fmt.Sprintf("--kind %q: did you mean %s?", kind, near)
+func runList(ctx context.Context, e *cli.Env, o options) error {
+	if o.kind != "" && !slices.Contains(storage.Kinds(), o.kind) {
+		text := fmt.Sprintf("--kind %q: want %s", o.kind, strings.Join(storage.Kinds(), ", "))
+		if near := naming.Nearest(o.kind, storage.Kinds()); near != "" {
+			text = fmt.Sprintf("--kind %q: did you mean %s?", o.kind, near)
 		}
 		return &cli.UsageError{Text: text}
 	}
-	if kind == "" && !flat && e.Output.Screen(e.Streams.Out) {
-		return printTree(ctx, e)
+	if err := itemList(o.kind).Check(e.Output); err != nil {
+		return err
 	}
-	return printItems(ctx, e, kind, func(i storage.Item) bool { return kind == "" || i.Kind == kind })
+	s, env, err := settingsOf(e)
+	if err != nil {
+		return err
+	}
+	view := maybeView(ctx, e)
+	items, err := s.List(ctx, env.Host, view)
+	if err != nil {
+		return err
+	}
+	if o.pool != "" {
+		if items, err = ofPool(items, o.pool); err != nil {
+			return err
+		}
+	}
+	if o.kind == "" && !o.flat && e.Output.Screen(e.Streams.Out) {
+		return printTree(e, view, items, o.pool != "")
+	}
+	return printPicked(e, o.kind, items, func(i storage.Item) bool { return o.kind == "" || i.Kind == o.kind })
 }
 
 // printItems prints those items that are picked, as they are now.
@@ -140,20 +166,39 @@ func printItems(ctx context.Context, e *cli.Env, kind string, pick func(storage.
 	if err != nil {
 		return err
 	}
+	return printPicked(e, kind, items, pick)
+}
+
+func printPicked(e *cli.Env, kind string, items []storage.Item, pick func(storage.Item) bool) error {
 	return itemList(kind).Print(e.Streams.Out, e.Output, slices.DeleteFunc(items, func(i storage.Item) bool { return !pick(i) }))
 }
 
-// printTree prints disk by disk, for people.
-func printTree(ctx context.Context, e *cli.Env) error {
-	s, env, err := settingsOf(e)
-	if err != nil {
-		return err
+// ofPool are a pool, its disk and its datasets. A name is the whole of it, or its
+// beginning, if no other pool begins so.
+func ofPool(items []storage.Item, name string) ([]storage.Item, error) {
+	var all, begin []string
+	for _, i := range items {
+		if i.Kind == "pool" {
+			all = append(all, i.Name)
+			if strings.HasPrefix(i.Name, name) {
+				begin = append(begin, i.Name)
+			}
+		}
 	}
-	view := maybeView(ctx, e)
-	items, err := s.List(ctx, env.Host, view)
-	if err != nil {
-		return err
+	switch {
+	case slices.Contains(all, name):
+	case len(begin) == 1:
+		name = begin[0]
+	case len(begin) > 1:
+		return nil, &cli.UsageError{Text: fmt.Sprintf("--pool %s: several pools begin so", name), Advice: "give one of " + cli.OrWords(begin)}
+	default:
+		return nil, &cli.NotFoundError{What: "pool " + name, List: "sledctl storage list --kind pool", Near: naming.Nearest(name, all)}
 	}
+	return slices.DeleteFunc(items, func(i storage.Item) bool { return i.Pool != name && (i.Kind != "pool" || i.Name != name) }), nil
+}
+
+// printTree prints disk by disk, for people; with datasets, also those.
+func printTree(e *cli.Env, view ledger.View, items []storage.Item, datasets bool) error {
 	known, err := storage.Records(view)
 	if err != nil {
 		return err
@@ -162,5 +207,11 @@ func printTree(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return tree(e.Streams.Out, branches(items, slices.Collect(maps.Values(known)), vms))
+	all := branches(items, slices.Collect(maps.Values(known)), vms)
+	if datasets {
+		for i := range all {
+			all[i].datasets(items)
+		}
+	}
+	return tree(e.Streams.Out, all)
 }

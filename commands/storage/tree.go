@@ -21,6 +21,7 @@ type branch struct {
 	used, free         uint64 // bytes, as zfs counts them; both 0: not known
 	why                string // what is wrong with the disk, or with the pool
 	vms, volumes       []string
+	each               []string // of its datasets, for people
 }
 
 // branches puts the items together: U.2s first, then M.2s, then what is on neither.
@@ -96,6 +97,20 @@ func (b *branch) holds(vms []record.Record) {
 	slices.SortFunc(b.volumes, query.Natural)
 }
 
+// datasets takes those of the pool, to be told one by one.
+func (b *branch) datasets(items []storage.Item) {
+	for _, i := range items {
+		if i.Kind != "dataset" || i.Pool != b.pool {
+			continue
+		}
+		text := fmt.Sprintf("%s  %s", terminal.FormatSize(i.Size), strings.TrimPrefix(i.Name, b.pool+"/"))
+		if i.State != "ready" {
+			text += ": " + cmp.Or(i.Reason, i.State)
+		}
+		b.each = append(b.each, text)
+	}
+}
+
 // treeColumn is where the names of what lies on a pool begin.
 const treeColumn = 23
 
@@ -149,7 +164,7 @@ func (b branch) details(short func(string) string) (all []string) {
 			all = append(all, fmt.Sprintf("%d %s: %s", n, word, strings.Join(what.names, " ")))
 		}
 	}
-	return all
+	return append(all, b.each...)
 }
 
 // barColumn is where the bars begin.

@@ -210,7 +210,7 @@ func (j *judge) fullPools() {
 			severity = Trouble
 		}
 		j.add(Problem{Code: "pool-full", Severity: severity, Subject: Subject{Kind: "pool", Name: p.Name}, Count: p.VMs,
-			Text: fmt.Sprintf("pool %s is %d%% full: %s free", p.Name, p.Percent(), size(p.Free)), Next: []string{"sledctl storage list --kind pool"}})
+			Text: fmt.Sprintf("pool %s is %d%% full: %s free", p.Name, p.Percent(), size(p.Free)), Next: []string{"sledctl storage list --pool " + p.Name}})
 	}
 }
 

@@ -182,11 +182,11 @@ func TestEachProblem(t *testing.T) {
 		"a VM was changed": {func(s *Seen) { s.Instances[0].Changed = []string{"its VNIC v is gone", "b"} },
 			[]string{"~ vm-changed: web1 runs, and its VNIC v is gone; b > sledctl instance get web1 --diff"}},
 		"a pool is nearly full": {func(s *Seen) { s.Items[2].Free = 200 << 30 },
-			[]string{"~ pool-full: pool " + pool1 + " is 80% full: 200.0G free > sledctl storage list --kind pool"}},
+			[]string{"~ pool-full: pool " + pool1 + " is 80% full: 200.0G free > sledctl storage list --pool " + pool1}},
 		"a pool with VMs is full": {func(s *Seen) { s.Items[2].Free, s.Items[2].State = 50<<30, "full" },
-			[]string{"! pool-full: pool " + pool1 + " is 95% full: 50.0G free > sledctl storage list --kind pool"}},
+			[]string{"! pool-full: pool " + pool1 + " is 95% full: 50.0G free > sledctl storage list --pool " + pool1}},
 		"a pool without VMs is full": {func(s *Seen) { s.Items[3].Free = 512 << 20 },
-			[]string{"~ pool-full: pool " + m2 + " is 99% full: 512M free > sledctl storage list --kind pool"}},
+			[]string{"~ pool-full: pool " + m2 + " is 99% full: 512M free > sledctl storage list --pool " + m2}},
 		"memory is nearly full": {func(s *Seen) {
 			s.Reservoir = &reservoir.State{Allocated: 50 << 30, Transient: 35 << 30, Limit: 100 << 30}
 		},
