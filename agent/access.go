@@ -124,7 +124,7 @@ func (a Access) admit(r *http.Request) (role, *api.Error) {
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		is = max(is, a.byCertificate(r.TLS.PeerCertificates[0]))
 	}
-	if is == anonymous {
+	if is == anonymous && !isPage(r) {
 		return anonymous, &api.Error{Status: http.StatusUnauthorized, Message: "want a token of the agent's token file, as Authorization: Bearer TOKEN"}
 	}
 	return is, nil
@@ -172,6 +172,9 @@ func (a Access) byCertificate(c *x509.Certificate) role {
 	return reader
 }
 
+// isPage reports whether a request is for the page, which says nothing about the sled.
+func isPage(r *http.Request) bool { return r.Method == http.MethodGet && r.URL.Path == pagePath }
+
 // may refuses a reader what changes something.
 func (r role) may(e endpoint) *api.Error {
 	if r < e.needs() {
@@ -182,7 +185,10 @@ func (r role) may(e endpoint) *api.Error {
 
 // needs is the least role that an endpoint can be asked in.
 func (e endpoint) needs() role {
-	if e.method == http.MethodGet {
+	switch {
+	case e.path == pagePath:
+		return anonymous
+	case e.method == http.MethodGet:
 		return reader
 	}
 	return operator

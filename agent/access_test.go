@@ -89,6 +89,9 @@ func TestEveryEndpointNeedsARole(t *testing.T) {
 		if got := reader.may(e) == nil; got != (e.method == http.MethodGet) {
 			t.Errorf("%s %s: a reader may: %v", e.method, e.path, got)
 		}
+		if got := anonymous.may(e) == nil; got != (e.path == "/") { // it only asks for a token
+			t.Errorf("%s %s: a client without credentials may: %v", e.method, e.path, got)
+		}
 		if refused := operator.may(e); refused != nil {
 			t.Errorf("%s %s: an operator may not: %v", e.method, e.path, refused)
 		}

@@ -25,6 +25,9 @@ func OpenAPI() ([]byte, error) {
 	d := document{schemas: object{}}
 	paths := object{}
 	for _, e := range endpoints() {
+		if e.path == pagePath {
+			continue // it is for people
+		}
 		methods, ok := paths[e.path].(object)
 		if !ok {
 			methods = object{}

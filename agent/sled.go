@@ -39,6 +39,7 @@ func (s Settings) views(ctx context.Context, group *sync.WaitGroup) *views {
 // withSled adds their endpoints.
 func withSled(all []endpoint) []endpoint {
 	return append(all,
+		endpoint{method: http.MethodGet, path: pagePath, id: "page", summary: "A page for browsers that shows the sled", stream: (*server).page, open: true},
 		endpoint{method: http.MethodGet, path: "/status", id: "status", summary: "Whether the sled is well, as status -o json", reply: api.Status{},
 			serve: (*server).status, open: true},
 		endpoint{method: http.MethodGet, path: "/operations", id: "operation_list", summary: "The newest operations, as events -o json", reply: api.Events{},
