@@ -115,7 +115,7 @@ func newList(env *cli.Env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.flat, "flat", false, "print one object after the other on a terminal, too, not disk by disk")
 	flags.StringVar(&o.kind, "kind", "", "only this kind, with its columns: disk, pool or dataset")
-	flags.StringVar(&o.pool, "pool", "", "only this `POOL`, its disk and its datasets; the beginning of its name will do")
+	flags.StringVar(&o.pool, "pool", "", "only this `POOL`, or what its name begins with, its disk and datasets")
 	env.Complete(cmd, "kind", storage.Kinds)
 	env.CompleteFlag(cmd, "pool", env.CompletePools)
 	env.AddOutput(cmd)
