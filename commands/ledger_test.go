@@ -93,6 +93,7 @@ var stateless = map[string]string{
 	"sim":            "it is about the simulation, not about the sled",
 	"instance edit":  "it needs a terminal first; then it begins as instance get -o toml does",
 	"version":        "it is about the program",
+	"config":         "it is about the configuration",
 	"sled":           "it is about the operator's file of sleds",
 
 	"propolis spec validate": "it is about a document",

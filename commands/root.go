@@ -50,6 +50,7 @@ func topLevel() []cli.Word {
 		{Name: "trace", Make: trace.New},
 		{Name: "ledger", Make: ledger.New},
 		{Name: "sled", Make: sled.New},
+		{Name: "config", Make: newConfig},
 		{Name: "sim", Make: sim.New},
 		{Name: "version", Make: newVersion},
 		{Name: "completion", Make: newCompletion},

@@ -21,28 +21,33 @@ import (
 // sled has its own files, in its own root, so that it never depends on the machine
 // that it runs on.
 func (e *Env) loadConfig() (config.Config, error) {
-	source := config.Source{Env: e.Environ, Nearest: naming.Nearest, ParseSize: terminal.ParseSize}
-	name := e.Flags.Config
-	if name == "" {
-		name = Variable(e.Environ, "SLEDCTL_CONFIG")
-	}
-	switch {
-	case name != "":
-		data, err := ReadDocument(e.Streams, "--config", name)
-		if err != nil {
-			return config.Config{}, err
-		}
-		source.Files = []config.File{{Name: name, Data: data}}
-	default:
-		files, err := e.configFiles()
-		if err != nil {
-			return config.Config{}, err
-		}
-		if source.Files, err = e.findConfig(files); err != nil {
-			return config.Config{}, err
-		}
+	source, err := e.ConfigSource()
+	if err != nil {
+		return config.Config{}, err
 	}
 	return config.Load(source)
+}
+
+// ConfigSource is what the configuration of this run is made of.
+func (e *Env) ConfigSource() (config.Source, error) {
+	if name := cmp.Or(e.Flags.Config, Variable(e.Environ, "SLEDCTL_CONFIG")); name != "" {
+		source, err := ConfigFile(e.Streams, "--config", name)
+		source.Env = e.Environ
+		return source, err
+	}
+	source := config.Source{Env: e.Environ, Nearest: naming.Nearest, ParseSize: terminal.ParseSize}
+	files, err := e.configFiles()
+	if err == nil {
+		source.Files, err = e.findConfig(files)
+	}
+	return source, err
+}
+
+// ConfigFile is a configuration of one file and the defaults. The error is one of the command
+// or flag that named the file.
+func ConfigFile(streams *terminal.Streams, flag, name string) (config.Source, error) {
+	data, err := ReadDocument(streams, flag, name)
+	return config.Source{Files: []config.File{{Name: name, Data: data}}, Nearest: naming.Nearest, ParseSize: terminal.ParseSize}, err
 }
 
 // rereadConfig lets the configuration be read again: M.2s may be there now that

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 )
@@ -32,6 +33,36 @@ func Keys() []Key {
 		}
 	}
 	return keys
+}
+
+// Setting is the value of a key that is in force.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"` // as it is written in the environment; empty: not set
+	From  string `json:"from"`  // FILE:LINE, the variable, or default
+}
+
+// Settings lists the values of all keys, in the order of the configuration file. Of a
+// command that knows a secret it has only the program, since a word of it may be one. The errors
+// are those of Load.
+func Settings(s Source) ([]Setting, error) {
+	_, l, err := load(s)
+	if err != nil {
+		return nil, err
+	}
+	var all []Setting
+	for _, k := range Keys() {
+		words, err := list(l.values[k.Name])
+		if err != nil { // it is no list
+			words = []string{fmt.Sprint(l.values[k.Name])}
+		}
+		value := strings.Join(words, ",")
+		if program, _, more := strings.Cut(value, " "); more && strings.HasPrefix(program, "command:") {
+			value = program + " ..."
+		}
+		all = append(all, Setting{k.Name, value, l.where[k.Name]})
+	}
+	return all, nil
 }
 
 func variable(name string) string {

@@ -41,36 +41,42 @@ func early() []string { return []string{"host", "paths"} }
 // Load reads and checks the settings. Its errors are *Error, joined if there
 // are several.
 func Load(s Source) (Config, error) {
+	c, _, err := load(s)
+	return c, err
+}
+
+// load is Load, with where the values come from.
+func load(s Source) (Config, loader, error) {
 	all := fields()
 	layers := []layer{defaults(all)}
 	for _, f := range slices.Backward(s.Files) {
 		values, lines, err := readTOML(f.Data, f.Name)
 		if err != nil {
-			return Config{}, err
+			return Config{}, loader{}, err
 		}
 		layers = append(layers, layer{values: values, late: f.Late, where: func(key string) string { return fmt.Sprintf("%s:%d", f.Name, lines.of(key)) }})
 	}
 	layers = append(layers, layer{values: fromEnvironment(s.Env), where: variable})
-	l := loader{source: s, fields: all, where: map[string]string{}}
+	l := loader{source: s, fields: all, values: map[string]any{}, where: map[string]string{}}
 	v := viper.New()
 	for _, layer := range layers {
 		for _, key := range slices.Sorted(maps.Keys(layer.values)) {
 			l.check(layer, key)
 		}
 		if err := v.MergeConfigMap(nested(layer.values)); err != nil {
-			return Config{}, fmt.Errorf("merging settings: %w", err)
+			return Config{}, l, fmt.Errorf("merging settings: %w", err)
 		}
 	}
 	if len(l.problems) > 0 {
-		return Config{}, errors.Join(l.problems...)
+		return Config{}, l, errors.Join(l.problems...)
 	}
 	var c Config
 	err := v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" })
 	if err != nil {
-		return Config{}, fmt.Errorf("reading settings: %w", err)
+		return Config{}, l, fmt.Errorf("reading settings: %w", err)
 	}
 	c.Propolis.resolve()
-	return c, c.validate(l.where)
+	return c, l, c.validate(l.where)
 }
 
 // layer is one source of values, by key.
@@ -133,13 +139,14 @@ func nested(values map[string]any) map[string]any {
 type loader struct {
 	source   Source
 	fields   map[string]reflect.StructField
+	values   map[string]any    // in force, as they were written
 	where    map[string]string // where the value in force comes from
 	problems []error
 }
 
 func (l *loader) check(from layer, key string) {
 	where := from.where(key)
-	l.where[key] = where
+	l.values[key], l.where[key] = from.values[key], where
 	field, known := l.fields[key]
 	if !known && isSection(key) {
 		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "is a section: [" + key + "]"})

@@ -19,6 +19,9 @@ A setting is taken from the first of these that has it:
 3. ~config.toml~ on an M.2, next to the ledger: ~/pool/int/UUID/config/sledctl/config.toml~;
 4. the default.
 
+~sledctl config show~ prints each setting with where it comes from, ~sledctl config check~ whether all of
+them are valid, and ~sledctl config check FILE~ a file before it is put in place.
+
 ~--config FILE~, or ~SLEDCTL_CONFIG~, replaces both files: sledctl reads neither of them. All files
 are TOML, with a section for the first part of a key:
 
