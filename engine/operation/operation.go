@@ -354,8 +354,26 @@ func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (R
 	if err == nil && report.Plan.Empty() {
 		facts, err := opening(env, r.Verb, r.Subject, view, "", &decision)
 		report.Idle = err == nil && len(facts) == 0
+		report.Plan.Why = cmp.Or(report.Plan.Why, written(env, r.Subject, view, facts))
 	}
 	return report, err
+}
+
+// written says what an operation that leaves the host alone does to the record of its subject;
+// empty: nothing.
+func written(env Env, subject string, view ledger.View, facts []ledger.Fact) string {
+	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == subject })
+	if i < 0 {
+		return ""
+	}
+	name := subject
+	if env.Name != nil {
+		name = cmp.Or(env.Name(view, subject), subject)
+	}
+	if facts[i].Value == nil {
+		return fmt.Sprintf("would remove the record of %s: nothing of it is on the host", name)
+	}
+	return fmt.Sprintf("would change the record of %s, and nothing on the host", name)
 }
 
 // opening lists the facts that go before the work. A plan without actions
