@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
@@ -37,6 +38,8 @@ type Instance struct {
 	Changed []string  `json:"-"`                 // what others have changed of it
 	Busy    *Busy     `json:"busy,omitempty"`    // the command that changes it at the moment
 	Died    bool      `json:"-"`                 // instance ensure --failed brings it up
+	// Last is the last operation on it, where that was asked for.
+	Last *operation.Last `json:"last,omitempty"`
 }
 
 // Busy is the run of a command that changes an instance.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -98,6 +100,30 @@ func nicsOf(s Instance) string {
 	return strings.Join(nics, ",")
 }
 
+// lastResult is how the last operation on an instance ended.
+func lastResult(s Instance) string {
+	if s.Last == nil {
+		return ""
+	}
+	return string(s.Last.Result)
+}
+
+// shownLast is that for people: "ensure ok 4m ago".
+func shownLast(now time.Time, s Instance) string {
+	if s.Last == nil {
+		return ""
+	}
+	verb := strings.TrimPrefix(s.Last.Verb, "instance ")
+	return fmt.Sprintf("%s %s %s", verb, s.Last.Result, terminal.Ago(now, s.Last.End))
+}
+
+// AddLast adds to instances the last operation on each.
+func AddLast(all []Instance, view ledger.View) {
+	for i := range all {
+		all[i].Last = operation.LastOn(view, naming.KeyInstance+all[i].ID)
+	}
+}
+
 // InstanceList is how instances are printed.
 func InstanceList(e *Env) terminal.List[Instance] {
 	vnics := func(s Instance) string {
@@ -119,7 +145,7 @@ func InstanceList(e *Env) terminal.List[Instance] {
 	return terminal.List[Instance]{
 		Kind: "Instance", Name: func(s Instance) string { return s.Name },
 		Table: []string{"name", "state", "cpus", "memory", "address", "since", "reason"},
-		Wide:  []string{"name", "state", "cpus", "memory", "address", "since", "pool", "nics", "disks", "id", "zone", "reason"},
+		Wide:  []string{"name", "state", "cpus", "memory", "address", "since", "pool", "nics", "disks", "last", "id", "zone", "reason"},
 		Columns: []column{
 			{Name: "name", Value: func(s Instance) string { return s.Name }},
 			{Name: "state", Value: func(s Instance) string { return s.State }, Human: ShownState, Style: StateStyle},
@@ -139,6 +165,7 @@ func InstanceList(e *Env) terminal.List[Instance] {
 			{Name: "since", Value: func(s Instance) string { return written(s.Since) }, Human: func(s Instance) string { return ShownSince(e.Now(), s) }, Extra: true},
 			{Name: "nics", Value: nicsOf, Extra: true},
 			{Name: "disks", Value: disks, Extra: true},
+			{Name: "last", Value: lastResult, Human: func(s Instance) string { return shownLast(e.Now(), s) }, Extra: true},
 		},
 	}
 }

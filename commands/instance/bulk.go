@@ -57,7 +57,7 @@ func (s selection) resolve(ctx context.Context, e *cli.Env, far remote, m cli.Mu
 	if far.is() && s.looks() {
 		return nil, errLooks
 	}
-	all, err := lookAtAll(ctx, e, far)
+	all, err := lookAtAll(ctx, e, far, s.asksLast())
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s selection) resolve(ctx context.Context, e *cli.Env, far remote, m cli.Mu
 }
 
 // errLooks is a selection that an agent cannot make.
-var errLooks = &cli.UsageError{Text: "an agent cannot be asked for --failed or --state changed, at-risk or busy", Advice: "run it on the sled"}
+var errLooks = &cli.UsageError{Text: "an agent cannot be asked for --failed, --state changed, at-risk or busy, or --filter last", Advice: "run it on the sled"}
 
 // exist fails if one of several names is of no instance, before the first is touched. One
 // name alone is left to the operation.

@@ -33,6 +33,12 @@ func fields() []query.Field[cli.Instance] {
 		{Key: "mac", Text: func(i cli.Instance) []string { return guests(i, func(v nic) string { return v.MAC }) }},
 		one("id", func(i cli.Instance) string { return i.ID }),
 		one("zone", func(i cli.Instance) string { return i.Zone }),
+		one("last", func(i cli.Instance) string {
+			if i.Last == nil {
+				return ""
+			}
+			return string(i.Last.Result)
+		}),
 		{Key: "generation", Number: func(i cli.Instance) uint64 { return i.Generation }},
 	}
 }

@@ -35,11 +35,11 @@ brought the instance into its state; a state that came by itself began after tha
 or that three instances share, is a note below the table.
 
 A selection lists some: names, patterns of a shell, --state, --failed, and --filter with a key, an operator and a value. All must hold.
-Keys are those of --sort, and disk, nic, vlan and mac. Operators are = != < <= > >=, and ~ !~ for regular expressions. A name that does
+Keys are those of --sort, and disk, nic, vlan and mac; last is ok, failed or interrupted, how the last operation on it ended. Operators are = != < <= > >=, and ~ !~ for regular expressions. A name that does
 not exist is exit 4.`,
 		Example: `  sledctl instance list
-  sledctl instance list 'web*' --failed
   sledctl instance list --filter 'memory>=16G' --filter vlan=100 --sort -memory,name
+  sledctl instance list --filter last=failed -o wide
   sledctl instance list -H --columns name,state,zone`,
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			o.name(args)
@@ -80,7 +80,7 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 			return err
 		}
 	}
-	all, err := lookAtAll(ctx, e, o.far)
+	all, err := lookAtAll(ctx, e, o.far, o.asksLast() || o.showsLast(e.Output))
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,14 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 	return list.Print(e.Streams.Out, e.Output, shown)
 }
 
-// lookAtAll lists the instances, by name, here or at an agent.
-func lookAtAll(ctx context.Context, e *cli.Env, far remote) ([]cli.Instance, error) {
+// showsLast says whether what is printed has the last operations.
+func (o listOptions) showsLast(out terminal.Output) bool {
+	return slices.Contains([]terminal.Format{terminal.FormatJSON, terminal.FormatWide}, out.Format) || slices.Contains(out.Columns, "last") || strings.Contains(o.sort, "last")
+}
+
+// lookAtAll lists the instances, by name, here or at an agent; here with the last operation
+// on each, if that is asked for.
+func lookAtAll(ctx context.Context, e *cli.Env, far remote, last bool) ([]cli.Instance, error) {
 	name := func(s cli.Instance) string { return s.Name }
 	if far.is() {
 		c, err := agentClient(e, far, cli.Mutation{})
@@ -122,6 +128,9 @@ func lookAtAll(ctx context.Context, e *cli.Env, far remote) ([]cli.Instance, err
 	shown := make([]cli.Instance, len(all))
 	for i := range all {
 		shown[i] = cli.ShowInstance(all[i])
+	}
+	if last {
+		cli.AddLast(shown, view)
 	}
 	return cli.ByName(shown, name), nil
 }

@@ -63,7 +63,12 @@ func (s *selection) name(words []string) {
 
 // looks reports whether it asks for what only a look at the sled tells.
 func (s selection) looks() bool {
-	return s.failed || slices.ContainsFunc(s.states, func(state string) bool { return slices.Contains([]string{"at-risk", "busy", "changed"}, state) })
+	return s.failed || s.asksLast() || slices.ContainsFunc(s.states, func(state string) bool { return slices.Contains([]string{"at-risk", "busy", "changed"}, state) })
+}
+
+// asksLast says whether the last operations pick.
+func (s selection) asksLast() bool {
+	return slices.ContainsFunc(s.filters, func(f string) bool { return strings.HasPrefix(strings.TrimSpace(f), "last") })
 }
 
 // given says whether anything but names picks.

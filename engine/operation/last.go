@@ -61,6 +61,16 @@ func Lasts(view ledger.View) []Last {
 	return all
 }
 
+// LastOn is the last operation on a subject; nil: none is known.
+func LastOn(view ledger.View, subject string) *Last {
+	value, ok := view.Get(naming.KeyLast + subject)
+	var last Last
+	if !ok || json.Unmarshal(value, &last) != nil {
+		return nil
+	}
+	return &last
+}
+
 // remembered adds to the facts that close an operation what it was. A subject that
 // is gone with them leaves none of its own: that goes to last/deleted.
 func remembered(env Env, view ledger.View, report Report, id string, facts []ledger.Fact) ([]ledger.Fact, error) {
