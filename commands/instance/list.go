@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +17,9 @@ import (
 
 type listOptions struct {
 	selection
-	far  remote
-	sort string
+	far   remote
+	sort  string
+	group string
 }
 
 func newList(env *cli.Env) *cobra.Command {
@@ -56,6 +58,8 @@ not exist is exit 4.`,
 		}
 		return keys
 	})
+	cmd.Flags().StringVar(&o.group, "group", "", "for people, a table for each `KEY`: state, pool or reason")
+	env.Complete(cmd, "group", groups)
 	o.far.add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
@@ -66,6 +70,9 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 	list := cli.InstanceList(e)
 	if err := list.Check(e.Output); err != nil {
 		return err
+	}
+	if o.group != "" && !slices.Contains(groups(), o.group) {
+		return &cli.UsageError{Text: fmt.Sprintf("--group %q: want %s", o.group, cli.OrWords(groups()))}
 	}
 	picks, err := o.picker(e.Now())
 	if err != nil {
@@ -93,7 +100,43 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 		slices.SortStableFunc(shown, order)
 	}
 	list.Summary = summary(shown, of)
+	if o.group != "" && e.Output.Table(e.Streams.Out) {
+		return printGroups(e, list, shown, o.group)
+	}
 	return list.Print(e.Streams.Out, e.Output, shown)
+}
+
+// groups are the keys by which instances may be put together.
+func groups() []string { return []string{"state", "pool", "reason"} }
+
+// printGroups prints a table for each value of a key, the largest first.
+func printGroups(e *cli.Env, list terminal.List[cli.Instance], shown []cli.Instance, key string) error {
+	field := fields()[slices.IndexFunc(fields(), func(f query.Field[cli.Instance]) bool { return f.Key == key })]
+	members := map[string][]cli.Instance{}
+	var order []string
+	for _, i := range shown {
+		values := field.Text(i) // a pool's last is the short one
+		group := cmp.Or(values[len(values)-1], "no "+key)
+		if members[group] == nil {
+			order = append(order, group)
+		}
+		members[group] = append(members[group], i)
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return len(members[b]) - len(members[a]) })
+	if _, err := fmt.Fprintln(e.Streams.Out, list.Summary); err != nil {
+		return err
+	}
+	for _, group := range order {
+		head := e.Streams.Out.Style(terminal.Strong, terminal.Printable(group))
+		if _, err := fmt.Fprintf(e.Streams.Out, "\n%s: %d\n", head, len(members[group])); err != nil {
+			return err
+		}
+		list.Summary = ""
+		if err := list.Print(e.Streams.Out, e.Output, members[group]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // showsLast says whether what is printed has the last operations.
