@@ -31,6 +31,9 @@ func (b *Board) Begin(now time.Time, of int) { b.many = &many{of: of, since: now
 func (b *Board) End(name string, took time.Duration, err error) {
 	m := b.many
 	m.ended = append(m.ended, took)
+	for _, w := range b.works {
+		w.Over = w.Over || w.Name == name
+	}
 	if err == nil {
 		return
 	}
@@ -51,8 +54,8 @@ func (b *Board) OfMany() bool { return b.many != nil }
 func (b *Board) Finish() { b.many = nil }
 
 // lines are the counts, those at work that began first, and why others failed.
-func (m *many) lines(now time.Time, at []*Work, width, rows int) []string {
-	lines := append([]string{m.head(now, len(at), width)}, m.atWork(now, at, width, max(1, rows-1-len(m.failed)))...)
+func (m *many) lines(now time.Time, at []*Work, begun, width, rows int) []string {
+	lines := append([]string{m.head(now, begun, width)}, m.atWork(now, at, width, max(1, rows-1-len(m.failed)))...)
 	for _, f := range m.failed {
 		lines = append(lines, fmt.Sprintf("FAILED %s: %s", strings.Join(f.names, ", "), f.cause))
 	}
@@ -77,7 +80,7 @@ func (m *many) head(now time.Time, at, width int) string {
 }
 
 // waiting is how many are not begun while so many are at work.
-func (m *many) waiting(at int) int { return max(0, m.of-len(m.ended)-at) }
+func (m *many) waiting(begun int) int { return max(0, m.of-len(m.ended)-begun) }
 
 // left is how long the others take, as those that have ended: 0, until four have.
 func (m *many) left(at int) time.Duration {

@@ -27,7 +27,8 @@ type Work struct {
 	Since       time.Time
 	Step, Steps int // as in plan.Event
 	Undoing     bool
-	Done        bool          // it has come to its end: what stands was asked for
+	Over        bool          // it has ended
+	Done        bool          // and well: what stands was asked for
 	Undoes      bool          // what it makes, if it does not come to its end
 	Running     []Action      // the last one began last
 	Stands      []plan.Action // changes that were made and not undone
@@ -44,7 +45,8 @@ type Action struct {
 // Note takes what has happened.
 func (b *Board) Note(now time.Time, e operation.Event) {
 	w := b.of(now, e)
-	w.Done = e.Kind == operation.Over && e.Err == nil
+	w.Over = e.Kind == operation.Over
+	w.Done = w.Over && e.Err == nil
 	if b.many != nil {
 		b.many.verb = e.Verb
 	}
@@ -90,6 +92,16 @@ func (b *Board) AtWork() (at []*Work) {
 	return at
 }
 
+// begun is how many have begun and not ended, also where no step of theirs runs just now.
+func (b *Board) begun() (n int) {
+	for _, w := range b.works {
+		if !w.Over {
+			n++
+		}
+	}
+	return n
+}
+
 // Lines say in at most rows lines, none wider than width columns, what is at work; nothing
 // if nothing is. Several operations without a number of all are in one line: that which
 // began last, and how many others.
@@ -99,7 +111,7 @@ func (b *Board) Lines(now time.Time, width, rows int) []string {
 	case b.many != nil && b.many.verb == "":
 		return nil
 	case b.many != nil:
-		return b.many.lines(now, at, width, rows)
+		return b.many.lines(now, at, b.begun(), width, rows)
 	case len(at) == 0:
 		return nil
 	case len(at) == 1:

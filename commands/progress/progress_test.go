@@ -200,3 +200,26 @@ func TestALineStaysOfWhatEndedWell(t *testing.T) {
 		}
 	}
 }
+
+// Between two steps of an instance nothing of it runs, and it has begun nevertheless.
+func TestWhatHasBegunDoesNotWaitBetweenSteps(t *testing.T) {
+	var b Board
+	b.Begin(at(0), 3)
+	clone := action("zone.clone", zone, "", plan.Modify)
+	b.Note(at(0), started("web1", 1, clone))
+	b.Note(at(1), finished("web1", clone))
+	if got := b.Lines(at(1), 79, 20)[0]; !strings.HasPrefix(got, "instance ensure   0 of 3 done, 1 at work, 2 wait ") {
+		t.Error(got)
+	}
+	if got := b.Interrupted("^C"); got != "^C: nothing more is begun" {
+		t.Error(got)
+	}
+	b.Note(at(1), started("web2", 1, clone))
+	if got := b.Interrupted("^C"); !strings.HasSuffix(got, ", 1 is not begun; ^C again stops at once and leaves it all") {
+		t.Error(got)
+	}
+	b.End("web1", time.Second, nil)
+	if got := b.Lines(at(1), 79, 20)[0]; !strings.HasPrefix(got, "instance ensure   1 of 3 done, 1 at work, 1 wait ") {
+		t.Error(got)
+	}
+}

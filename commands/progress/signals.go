@@ -25,7 +25,11 @@ func (b *Board) Interrupted(signal string) string {
 		}
 	}
 	if b.many != nil {
-		if waiting := b.many.waiting(len(at)); waiting > 0 {
+		switch waiting := b.many.waiting(b.begun()); waiting {
+		case 0:
+		case 1:
+			text += ", 1 is not begun"
+		default:
 			text += fmt.Sprintf(", %d are not begun", waiting)
 		}
 	}
