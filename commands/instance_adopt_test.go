@@ -25,6 +25,7 @@ func known(s *sledtest.Operator) map[string]map[string]any {
 	for _, i := range list.Items {
 		delete(i, "time_updated")
 		delete(i, "since")
+		delete(i, "last")
 		delete(i, "generation")
 		all[fmt.Sprint(i["name"])] = i
 	}

@@ -30,9 +30,11 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	}
 	s.Run("instance ensure web1")
 	s.Run("instance ensure web2 --protect")
+	notServed := regexp.MustCompile(`,"last":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}`)
 	same := func(line string, exit int) {
 		t.Helper()
 		there, here := remote(line), s.Try(line)
+		here.Out = notServed.ReplaceAllString(here.Out, "")
 		if there.Exit != exit || here.Exit != exit || there.Out != here.Out {
 			t.Errorf("%s: exit %d here and %d there, want %d\n%s%s\n%s%s", line, here.Exit, there.Exit, exit, here.Out, here.Errs, there.Out, there.Errs)
 		}
