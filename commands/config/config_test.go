@@ -409,3 +409,20 @@ func TestWhatIsNeededBeforeTheDisksAreThereCannotStandOnThem(t *testing.T) {
 		}
 	}
 }
+
+func TestOfACommandOnlyTheProgramIsShown(t *testing.T) {
+	for given, want := range map[string]string{
+		"command:/bin/key one two": "command:/bin/key ...", "command:/bin/key\tone,two": "command:/bin/key ...",
+		"command:/bin/key": "command:/bin/key", "development": "development",
+	} {
+		all, err := config.Settings(config.Source{Env: []string{"SLEDCTL_STORAGE_KEY=" + given}, ParseSize: parseSize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all {
+			if s.Name == "storage.key" && (s.Value != want || s.From != "SLEDCTL_STORAGE_KEY") {
+				t.Errorf("%q: %+v", given, s)
+			}
+		}
+	}
+}

@@ -57,8 +57,8 @@ func Settings(s Source) ([]Setting, error) {
 			words = []string{fmt.Sprint(l.values[k.Name])}
 		}
 		value := strings.Join(words, ",")
-		if program, _, more := strings.Cut(value, " "); more && strings.HasPrefix(program, "command:") {
-			value = program + " ..."
+		if words := strings.Fields(value); len(words) > 1 && strings.HasPrefix(value, "command:") {
+			value = words[0] + " ..."
 		}
 		all = append(all, Setting{k.Name, value, l.where[k.Name]})
 	}

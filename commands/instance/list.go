@@ -123,8 +123,10 @@ func printGroups(e *cli.Env, list terminal.List[cli.Instance], shown []cli.Insta
 		members[group] = append(members[group], i)
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return len(members[b]) - len(members[a]) })
-	if _, err := fmt.Fprintln(e.Streams.Out, list.Summary); err != nil {
-		return err
+	if !e.Output.NoHeader {
+		if _, err := fmt.Fprintln(e.Streams.Out, list.Summary); err != nil {
+			return err
+		}
 	}
 	for _, group := range order {
 		head := e.Streams.Out.Style(terminal.Strong, terminal.Printable(group))
