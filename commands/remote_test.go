@@ -68,7 +68,7 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	same("instance ensure web2 --cpus 8", 5)
 	same("instance ensure web2 --protect --no-protect", 2)
 	same("instance wait web2 --for running -o json", 0)
-	same("instance wait web2 web2 --for failed --timeout 1s", 7)
+	same("instance wait web2 web2 --for failed --timeout 3s", 7)
 	same("instance wait web2 web9 --for running", 4)
 	same("instance wait web9 --for absent", 0)
 	same("instance wait web2", 2)
@@ -76,7 +76,7 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	s.Command("zoneadm -z " + zone + " halt")
 	same("instance wait web2 --for running", 1)
 	s.Run("instance ensure web2")
-	same("instance watch web2 -H --columns name,state --timeout 1s", 7)
+	same("instance watch web2 -H --columns name,state --timeout 3s", 7)
 	same("instance watch web9", 4)
 
 	// What an agent cannot be asked for, it is not.
