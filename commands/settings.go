@@ -40,8 +40,8 @@ func newConfigShow(env *cli.Env) *cobra.Command {
 	changed := false
 	cmd := &cobra.Command{
 		Use: "show [KEY ...]", Short: "Show the settings, and where each comes from",
-		Long: `Show the settings, and where each comes from: a file and its line, a variable, or the default. Of a command that knows a
-secret only the program is printed.`,
+		Long: `Show the settings, and where each comes from: a file and its line, a variable, or the default. Of a command in
+storage.key only the program is printed: the rest may be secret.`,
 		Example: "  sledctl config show\n  sledctl config show --changed\n  sledctl config show storage.key network.underlay",
 		RunE:    env.Run(func(_ context.Context, keys []string) error { return showConfig(env, keys, changed) }),
 	}

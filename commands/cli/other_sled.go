@@ -44,7 +44,7 @@ func onSled(e *Env, cmd *cobra.Command) error {
 		return onSeveral(e, cmd, f, name)
 	case name != "":
 		return on(e, cmd, f, name)
-	case f.Current == "" || f.Sleds[f.Current].Host == "" && isAbout(cmd):
+	case f.Current == "" || f.Sleds[f.Current].Host == "" && staysHere(cmd):
 		return nil
 	}
 	if err := sayWhere(e, cmd, f.Current, f.Sleds[f.Current]); err != nil {
@@ -99,9 +99,9 @@ func isLocal(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"sled", "version", "completion", "exit-codes", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, top.Name())
 }
 
-// isAbout says whether a command needs no sled that is another machine: it is about the
+// staysHere says whether a command needs no sled that is another machine: it is about the
 // simulated one of this, or about a document.
-func isAbout(cmd *cobra.Command) bool {
+func staysHere(cmd *cobra.Command) bool {
 	return strings.HasPrefix(cmd.CommandPath(), "sledctl sim") || strings.HasPrefix(cmd.CommandPath(), "sledctl propolis spec")
 }
 

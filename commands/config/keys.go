@@ -43,8 +43,8 @@ type Setting struct {
 }
 
 // Settings lists the values of all keys, in the order of the configuration file. Of a
-// command that knows a secret it has only the program, since a word of it may be one. The errors
-// are those of Load.
+// command in storage.key it gives only the program: the rest may be secret. The errors are
+// those of Load.
 func Settings(s Source) ([]Setting, error) {
 	_, l, err := load(s)
 	if err != nil {

@@ -111,7 +111,8 @@ func groups() []string { return []string{"state", "pool", "reason"} }
 
 // printGroups prints a table for each value of a key, the largest first.
 func printGroups(e *cli.Env, list terminal.List[cli.Instance], shown []cli.Instance, key string) error {
-	field := fields()[slices.IndexFunc(fields(), func(f query.Field[cli.Instance]) bool { return f.Key == key })]
+	all := fields()
+	field := all[slices.IndexFunc(all, func(f query.Field[cli.Instance]) bool { return f.Key == key })]
 	members := map[string][]cli.Instance{}
 	var order []string
 	for _, i := range shown {

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
@@ -142,13 +143,17 @@ func runList(ctx context.Context, e *cli.Env, o options) error {
 	if err != nil {
 		return err
 	}
+	known, err := storage.Records(view)
+	if err != nil {
+		return err
+	}
 	if o.pool != "" {
-		if items, err = ofPool(items, o.pool); err != nil {
+		if items, err = ofPool(items, known, o.pool); err != nil {
 			return err
 		}
 	}
 	if o.kind == "" && !o.flat && e.Output.Screen(e.Streams.Out) {
-		return printTree(e, view, items, o.pool != "")
+		return printTree(e, view, known, items, o.pool != "")
 	}
 	return printPicked(e, o.kind, items, func(i storage.Item) bool { return o.kind == "" || i.Kind == o.kind })
 }
@@ -173,16 +178,28 @@ func printPicked(e *cli.Env, kind string, items []storage.Item, pick func(storag
 	return itemList(kind).Print(e.Streams.Out, e.Output, slices.DeleteFunc(items, func(i storage.Item) bool { return !pick(i) }))
 }
 
-// ofPool are a pool, its disk and its datasets. A name is the whole of it, or its
+// ofPool are a pool, its disk, also if that is absent, and its datasets. A name is the whole of it, or its
 // beginning, if no other pool begins so.
-func ofPool(items []storage.Item, name string) ([]storage.Item, error) {
+func ofPool(items []storage.Item, known map[disk.Identity]storage.Record, name string) ([]storage.Item, error) {
+	poolOf := func(i storage.Item) string {
+		if i.Kind == "pool" {
+			return i.Name
+		}
+		for _, r := range known {
+			if i.Kind == "disk" && i.Pool == "" && i.Name == r.Name {
+				return r.Pool
+			}
+		}
+		return i.Pool
+	}
 	var all, begin []string
 	for _, i := range items {
-		if i.Kind == "pool" {
-			all = append(all, i.Name)
-			if strings.HasPrefix(i.Name, name) {
-				begin = append(begin, i.Name)
-			}
+		pool := poolOf(i)
+		if pool == "" || slices.Contains(all, pool) {
+			continue
+		}
+		if all = append(all, pool); strings.HasPrefix(pool, name) {
+			begin = append(begin, pool)
 		}
 	}
 	switch {
@@ -194,15 +211,11 @@ func ofPool(items []storage.Item, name string) ([]storage.Item, error) {
 	default:
 		return nil, &cli.NotFoundError{What: "pool " + name, List: "sledctl storage list --kind pool", Near: naming.Nearest(name, all)}
 	}
-	return slices.DeleteFunc(items, func(i storage.Item) bool { return i.Pool != name && (i.Kind != "pool" || i.Name != name) }), nil
+	return slices.DeleteFunc(items, func(i storage.Item) bool { return poolOf(i) != name }), nil
 }
 
 // printTree prints disk by disk, for people; with datasets, also those.
-func printTree(e *cli.Env, view ledger.View, items []storage.Item, datasets bool) error {
-	known, err := storage.Records(view)
-	if err != nil {
-		return err
-	}
+func printTree(e *cli.Env, view ledger.View, known map[disk.Identity]storage.Record, items []storage.Item, datasets bool) error {
 	vms, err := record.All(view)
 	if err != nil {
 		return err

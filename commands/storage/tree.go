@@ -103,11 +103,16 @@ func (b *branch) datasets(items []storage.Item) {
 		if i.Kind != "dataset" || i.Pool != b.pool {
 			continue
 		}
-		text := fmt.Sprintf("%s  %s", terminal.FormatSize(i.Size), strings.TrimPrefix(i.Name, b.pool+"/"))
-		if i.State != "ready" {
-			text += ": " + cmp.Or(i.Reason, i.State)
+		name := strings.TrimPrefix(i.Name, b.pool+"/")
+		switch i.State {
+		case "ready":
+			name = terminal.FormatSize(i.Size) + "  " + name
+		case "unknown": // the pool says why
+			name += ": unknown"
+		default:
+			name += ": " + cmp.Or(i.Reason, i.State)
 		}
-		b.each = append(b.each, text)
+		b.each = append(b.each, name)
 	}
 }
 

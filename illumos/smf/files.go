@@ -69,8 +69,9 @@ func explainFile(root, name string, content []byte) []host.Line {
 	return []host.Line{host.MkdirLine(path.Dir(name), 0o755), host.FileLine(name, content)}
 }
 
-// Do writes the profile. It does not wait for the disk: after a power cut the zone's next
-// boot is not its first. Errors: *ProfileError before anything is written;
+// Do writes the profile. It does not wait for the disk: a snapshot that keeps the zone for the
+// sled's next boot has it, as all that was written before (zfs-snapshot(8)), and without one
+// the zone does not outlive a power cut. Errors: *ProfileError before anything is written;
 // those of the files, of fs.ErrNotExist for a missing root.
 func (s WriteProfile) Do(_ context.Context, h host.Host) error {
 	if err := s.Profile.Validate(); err != nil {
