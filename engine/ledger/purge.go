@@ -52,7 +52,7 @@ func (l *Ledger) unwantedHere(ctx context.Context, unwanted func([]byte) bool) (
 	if len(p.members) == 0 {
 		return nil, nil, nil, p.missingError()
 	}
-	before, clean := l.searchedBefore(l.stamped())
+	before, clean := l.searchedBefore(l.lastStamp())
 	files, err = l.unwantedFiles(p, unwanted, before)
 	return p, files, clean, err
 }

@@ -69,6 +69,18 @@ func (l *Ledger) stamped() *stamp {
 	return nil
 }
 
+// lastStamp is this boot's stamp as this process has seen it last: what was searched
+// stays so.
+func (l *Ledger) lastStamp() *stamp {
+	l.mu.Lock()
+	sure := l.sure
+	l.mu.Unlock()
+	if sure != nil {
+		return sure.stamp
+	}
+	return l.stamped()
+}
+
 // cutLast separates what follows the last newline.
 func cutLast(data []byte) (before, last []byte) {
 	i := bytes.LastIndexByte(data, '\n') + 1

@@ -97,10 +97,13 @@ func (r *recorder) write(files host.Files, runDir string, report Report) error {
 		return err
 	}
 	dir := traceDir(runDir)
-	if err := host.MkdirAll(files, dir, 0o700); err != nil {
-		return err
+	name := path.Join(dir, report.ID+".jsonl")
+	if err = put(files, name, out.Bytes()); errors.Is(err, fs.ErrNotExist) {
+		if err = host.MkdirAll(files, dir, 0o700); err == nil {
+			err = put(files, name, out.Bytes())
+		}
 	}
-	if err := put(files, path.Join(dir, report.ID+".jsonl"), out.Bytes()); err != nil {
+	if err != nil {
 		return err
 	}
 	if !strings.HasPrefix(report.ID, "0") { // one id in sixteen does
