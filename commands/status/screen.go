@@ -33,10 +33,10 @@ func (s *screen) short(text string) string {
 	return terminal.ShortPools(known)(text)
 }
 
-// What a terminal shows without scrolling, and from which width on a problem and its
-// command stand side by side.
+// What the smallest terminal shows above the next prompt, and from which width on a problem
+// and its command stand side by side.
 const (
-	lines = 24
+	lines = 23
 	wide  = 120
 )
 

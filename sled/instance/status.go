@@ -363,7 +363,7 @@ func judgeVM(r record.Record, g evidence) Status {
 	case IsNoInstance(g.vm.Err):
 		return Status{State: record.Failed, Reason: g.end("Propolis restarted and lost the VM")}
 	case g.service != "" && g.service != smf.Online:
-		return Status{State: record.Failed, Reason: g.end("its Propolis does not run: the service is " + g.service)}
+		return Status{State: record.Failed, Reason: g.end("its Propolis does not run: the service is " + in(g.service))}
 	case errors.Is(g.vm.Err, syscall.ECONNREFUSED):
 		return Status{State: record.Failed, Reason: g.end("its Propolis does not run: no process listens on its address")}
 	case errors.Is(g.vm.Err, syscall.EHOSTUNREACH):
@@ -380,4 +380,12 @@ func (s Status) String() string {
 		return s.State
 	}
 	return s.State + " (" + s.Reason + ")"
+}
+
+// in is the state of a service as one says it.
+func in(service string) string {
+	if service == smf.Maintenance {
+		return "in " + service
+	}
+	return service
 }
