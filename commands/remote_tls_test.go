@@ -69,6 +69,14 @@ func (a *authority) sign(name string, c *x509.Certificate) (cert, key string) {
 // port.
 func onTCP(s *sledtest.Operator, t *testing.T, address, flags string) (port string, end func() sledtest.Answer) {
 	t.Helper()
+	return listening(t, address, func(ctx context.Context, at string) sledtest.Answer {
+		return s.On(ctx, s.Host(), "agent --listen "+at+flags)
+	})
+}
+
+// listening starts an agent on a free port, and gives it back when it listens.
+func listening(t *testing.T, address string, agent func(ctx context.Context, at string) sledtest.Answer) (port string, end func() sledtest.Answer) {
+	t.Helper()
 	free, err := net.Listen("tcp", address+":0")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +85,7 @@ func onTCP(s *sledtest.Operator, t *testing.T, address, flags string) (port stri
 	free.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan sledtest.Answer, 1)
-	go func() { done <- s.On(ctx, s.Host(), "agent --listen tcp:"+address+":"+port+flags) }()
+	go func() { done <- agent(ctx, "tcp:"+address+":"+port) }()
 	for {
 		if c, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
 			c.Close()
