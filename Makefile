@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build test test-zfs demo bench lint cross docs man soak race fuzz reached clean
+.PHONY: build test test-zfs demo bench lint cross docs pictures man soak race fuzz reached clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
@@ -49,6 +49,10 @@ cross: ## for a sled and for a workstation
 
 docs: ## the pages of the manual that the program knows itself
 	$(GO) run ./docs/generate docs
+
+pictures: build ## what an operator sees, as the manual shows it; the page of the agent needs a Chromium
+	$(GO) run ./docs/pictures bin/sledctl docs/pictures
+	SLEDCTL_SCREENSHOTS=$(CURDIR)/docs/pictures $(GO) test -count=1 -run TestThePageOfTheDrill ./commands
 
 man: ## pages for man(1), of the date of the last commit: dist/man/man8
 	$(GO) run ./docs/generate -man $(shell git log -1 --format=%cs 2>/dev/null || date +%F) dist/man/man8

@@ -49,6 +49,7 @@ func layers() map[string]place {
 		"test/bench":        {layer: 9, machine: all},                      // measures the program from outside
 		"test/fuzz":         {layer: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
 		"docs/generate":     {layer: 9, machine: []use{useFiles}},
+		"docs/pictures":     {layer: 9, machine: []use{useExec, useFiles}}, // runs the program on a terminal
 		"commands":          {layer: 7},
 		"commands/config":   {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
 		"commands/progress": {by: []string{"commands/cli"}, imports: []string{"commands/terminal", "engine/operation", "engine/plan"}},
@@ -152,6 +153,7 @@ func libraries() map[string][]string {
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"commands/terminal"},
+		"github.com/creack/pty":             {"docs/pictures"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {"test/sledtest"},
 		"github.com/google/go-cmp":          {"test/sledtest", "test/steptest"},

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A screen shows what a terminal would.
+func TestAScreenShowsWhatIsWritten(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		said  []string
+		wants string
+	}{
+		{"lines", []string{"one\r\ntwo\r\n"}, "one\ntwo"},
+		{"a line that is written again", []string{"one\r\x1b[Ktwo"}, "two"},
+		{"the end of a line erased", []string{"ones\x1b[2D\x1b[K"}, "on"},
+		{"a line feed at the lower edge", []string{"1\r\n2\r\n3\r\n4"}, "2\n3\n4"},
+		{"what does not fit in a line", []string{"0123456789ab"}, "0123456789\nab"},
+		{"the cursor put somewhere", []string{"\x1b[2;3Hx"}, "\n  x"},
+		{"a sequence in two parts", []string{"a\x1b[", "31mb"}, "ab"},
+		{"a letter in two parts", []string{"a\xc3", "\xa9"}, "aé"},
+		{"everything erased", []string{"one\r\ntwo\x1b[2J\x1b[Hx"}, "x"},
+		{"the second screen", []string{"one\x1b[?1049hx"}, "x"},
+		{"a title", []string{"\x1b]0;sledctl\aone"}, "one"},
+	} {
+		s := newScreen(10, 3)
+		for _, said := range c.said {
+			if err := s.write(said); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+		if is := strings.TrimRight(s.text(), "\n"); is != c.wants {
+			t.Errorf("%s: %q, not %q", c.name, is, c.wants)
+		}
+	}
+	if err := newScreen(10, 3).write("\x1b[48;5;3mx"); err == nil {
+		t.Error("a background is taken for nothing")
+	}
+	if err := newScreen(10, 3).write("\x1b[5S"); err == nil {
+		t.Error("a sequence that nobody knows is taken for nothing")
+	}
+}
+
+// A picture has every word where it stands, and how it looks.
+func TestAPictureHasWhatTheScreenHas(t *testing.T) {
+	s := newScreen(30, 3)
+	if err := s.write("\x1b[1mNAME\x1b[0m  STATE\r\n<web1>  \x1b[31mFAILED\x1b[0m of it"); err != nil {
+		t.Fatal(err)
+	}
+	drawn := svg("list", s)
+	for _, want := range []string{
+		">$ list<", `class="b">NAME<`, `x="12.0" y="51.0" textLength="33.6" class="b">`, ">STATE<", ">&lt;web1&gt;<", `class="c1">FAILED<`, ">of it<",
+	} {
+		if !strings.Contains(drawn, want) {
+			t.Errorf("%q is not in %s", want, drawn)
+		}
+	}
+}
