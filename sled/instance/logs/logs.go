@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sledctl/sledctl/propolis"
@@ -25,8 +26,11 @@ type Line struct {
 	Text   string
 }
 
-// startd is a line of svc.startd's, with a year or without.
-var startd = regexp.MustCompile(`^\[ ((?:\d{4} )?[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}) (.*) \]$`)
+// startd is a line of svc.startd's, with a year or without. It is made where the first log is
+// read, so that no other command pays for it.
+var startd = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\[ ((?:\d{4} )?[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}) (.*) \]$`)
+})
 
 // Parse reads the lines of a log. Times of svc.startd are those of a clock: of this
 // location, and where a line has no year, of the year of the last one at this time.
@@ -49,7 +53,7 @@ func Parse(data []byte, at time.Time) []Line {
 }
 
 func parsed(text string, at time.Time) Line {
-	if found := startd.FindStringSubmatch(text); found != nil {
+	if found := startd().FindStringSubmatch(text); found != nil {
 		return Line{Time: clock(found[1], at), Source: SMF, Text: found[2]}
 	}
 	if own, ok := propolis.ParseLogLine(text); ok {
