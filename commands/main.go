@@ -52,6 +52,13 @@ func execute(ctx context.Context, env *cli.Env, root *cobra.Command) (err error)
 	return err
 }
 
+// runLine runs a command line for the screen of another one.
+func runLine(ctx context.Context, streams *terminal.Streams, environ, words []string) int {
+	env := cli.NewEnv(streams, environ, "")
+	defer env.Close()
+	return Run(ctx, env, words)
+}
+
 // Run runs one command line on the streams of env and returns its exit code.
 func Run(ctx context.Context, env *cli.Env, args []string) int {
 	env.Completing = len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])

@@ -25,6 +25,7 @@ import (
 	"github.com/sledctl/sledctl/commands/sled"
 	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/commands/storage"
+	"github.com/sledctl/sledctl/commands/top"
 	"github.com/sledctl/sledctl/commands/trace"
 	"github.com/sledctl/sledctl/commands/vnic"
 	"github.com/sledctl/sledctl/commands/zone"
@@ -35,6 +36,7 @@ import (
 func topLevel() []cli.Word {
 	return []cli.Word{
 		{Name: "status", Make: status.New},
+		{Name: "top", Make: top.New(runLine)},
 		{Name: "bootstrap", Make: bootstrap.New},
 		{Name: "storage", Make: storage.New},
 		{Name: "base", Make: base.New},

@@ -117,7 +117,18 @@ func Changes(cmd *cobra.Command) bool {
 	if dry := cmd.Flags().Lookup("dry-run"); dry != nil {
 		return dry.Value.String() != "true"
 	}
-	return slices.Contains([]string{"sledctl agent", "sledctl instance console", "sledctl instance edit", "sledctl storage forget", "sledctl zone exec"}, cmd.CommandPath())
+	return slices.Contains([]string{"sledctl agent", "sledctl instance console", "sledctl instance edit", "sledctl storage forget", "sledctl top", "sledctl zone exec"}, cmd.CommandPath())
+}
+
+// Here is the environment in which another command line acts on the sled that this one acts on.
+func Here(e *Env) []string {
+	environ := append(slices.Clone(e.Environ), "SLEDCTL_SLED="+sleds.Local)
+	for name, value := range map[string]string{"SLEDCTL_HOST": e.Flags.Host, "SLEDCTL_CONFIG": e.Flags.Config} {
+		if value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
 }
 
 // sayWhere says which sled a change is made on that was not named.

@@ -160,3 +160,12 @@ func Buffers(p Pretended) (s *Streams, out, err *bytes.Buffer) {
 		Err: newStream(err, p.Terminal, p.Environ, width),
 	}, out, err
 }
+
+// Sheet is streams as of a terminal of a size, with the colours of another one, and what was
+// written to Out and Err. Nothing is drawn on it twice, and nobody answers there.
+func Sheet(like *Stream, width, height int) (s *Streams, out, err *bytes.Buffer) {
+	out, err = &bytes.Buffer{}, &bytes.Buffer{}
+	page := &Stream{Writer: out, Terminal: true, Color: like.Color, width: func() int { return width }, height: func() int { return height }}
+	page.styles = newRenderer(out, page.Color)
+	return &Streams{In: Input{Reader: strings.NewReader("")}, Out: page, Err: newStream(err, false, nil, func() int { return width })}, out, err
+}

@@ -39,6 +39,10 @@ var (
 		{file: "status.svg", width: 80, height: 24, args: "status"},
 		{file: "instance-list.svg", width: 100, height: 54, args: "instance list"},
 		{file: "storage-list.svg", width: 100, height: 40, args: "storage list"},
+		{
+			file: "top.svg", width: 90, height: 20, args: "top", keys: []string{"", "/", "state!=running", "\r", "", "j", "j", "e"},
+			until: regexp.MustCompile(`sled TROUBLE(?s:.*)>mail01(?s:.*)sledctl instance ensure mail01`),
+		},
 	}
 	ofTheMorning = []shot{
 		{file: "ensure-all.svg", width: 80, height: 16, args: "instance ensure --all --parallel 8", until: regexp.MustCompile(`(?s)[1-9] of 40 done.*boot the zone.*the VM|[1-9] of 40 done.*the VM.*boot the zone`)},

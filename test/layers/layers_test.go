@@ -46,16 +46,17 @@ func layers() map[string]place {
 		"cmd/sledctl": {layer: 8},
 
 		// Where the operator stands: documents, settings, output; not the sled.
-		"test/bench":        {layer: 9, machine: all},                      // measures the program from outside
-		"test/fuzz":         {layer: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
-		"docs/generate":     {layer: 9, machine: []use{useFiles}},
-		"docs/pictures":     {layer: 9, machine: []use{useExec, useFiles}}, // runs the program on a terminal
-		"commands":          {layer: 7},
-		"commands/config":   {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
-		"commands/progress": {by: []string{"commands/cli"}, imports: []string{"commands/terminal", "engine/operation", "engine/plan"}},
-		"commands/sleds":    {by: []string{"commands/cli", "commands/sled"}, imports: []string{"commands/terminal", "host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
-		"commands/query":    {by: commandLine(), imports: []string{"commands/terminal", "host/fault", "illumos/naming"}},
-		"commands/terminal": {by: append(commandLine(), "commands/query", "commands/progress", "commands/sleds"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"test/bench":               {layer: 9, machine: all},                      // measures the program from outside
+		"test/fuzz":                {layer: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
+		"docs/generate":            {layer: 9, machine: []use{useFiles}},
+		"docs/pictures":            {layer: 9, machine: []use{useExec, useFiles}}, // runs the program on a terminal
+		"commands":                 {layer: 7},
+		"commands/config":          {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
+		"commands/progress":        {by: []string{"commands/cli"}, imports: []string{"commands/terminal", "engine/operation", "engine/plan"}},
+		"commands/sleds":           {by: []string{"commands/cli", "commands/sled"}, imports: []string{"commands/terminal", "host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"commands/query":           {by: commandLine(), imports: []string{"commands/terminal", "host/fault", "illumos/naming"}},
+		"commands/terminal":        {by: append(commandLine(), "commands/query", "commands/progress", "commands/sleds"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"commands/terminal/screen": {by: []string{"commands/top"}, imports: []string{}},
 
 		// A folder for each word that a command line begins with, and what they share.
 		"commands/agent":       {layer: 7, below: 1},
@@ -68,6 +69,7 @@ func layers() map[string]place {
 		"commands/sled":        {layer: 7, below: 1},
 		"commands/sim":         {layer: 7, below: 1, machine: []use{useExec}}, // a shell
 		"commands/storage":     {layer: 7, below: 1},
+		"commands/top":         {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // what it runs is a process
 		"commands/trace":       {layer: 7, below: 1},
 		"commands/vnic":        {layer: 7, below: 1},
 		"commands/zone":        {layer: 7, below: 1, machine: []use{useFiles}},
@@ -135,7 +137,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "events", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "sled", "status", "step", "storage", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "events", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}
@@ -154,6 +156,7 @@ func libraries() map[string][]string {
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"commands/terminal"},
 		"github.com/creack/pty":             {"docs/pictures"},
+		"github.com/gdamore/tcell/v2":       {"commands/terminal/screen"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {"test/sledtest"},
 		"github.com/google/go-cmp":          {"test/sledtest", "test/steptest"},
@@ -161,7 +164,7 @@ func libraries() map[string][]string {
 		"go.uber.org/goleak":                {},
 		"testing":                           {"test/hosttest/expect", "test/sledtest", "test/steptest"},
 		"github.com/stretchr/testify":       {},
-		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
+		"golang.org/x/sys/unix":             {"commands/top", "host", "sim", "sim/"},
 		"github.com/pelletier/go-toml":      {"commands/config", "commands/sleds", "sled/instance/documents", "propolis/spec"},
 	}
 }

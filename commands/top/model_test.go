@@ -1,0 +1,173 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
+)
+
+func plain(_ terminal.Style, text string) string { return text }
+
+// forty are VMs of which ten have one reason.
+func forty() []cli.Instance {
+	var all []cli.Instance
+	for i := range 40 {
+		vm := cli.Instance{}
+		vm.Name, vm.State, vm.CPUs, vm.Memory, vm.Address = fmt.Sprintf("web%02d", i), "running", 4, 8<<30, "127.77.0.2/16"
+		switch {
+		case i%4 == 1:
+			vm.Reason = "its pool oxp_6eb758c7-ee2e-4e47-ae36-2884c421fb31 is UNAVAIL: disk u2:3 is absent"
+		case i == 2:
+			vm.State, vm.Reason = "failed", "its zone is installed, not running"
+		}
+		all = append(all, vm)
+	}
+	return all
+}
+
+func shown(width, height int) *model {
+	m := &model{width: width, height: height, now: time.Unix(1000000, 0), verdict: "sled TROUBLE disk-absent | vms=40"}
+	m.list(forty())
+	return m
+}
+
+// typed has keys typed one after the other, and gives what they have the loop do.
+func typed(m *model, keys ...string) (all []effect) {
+	for _, key := range keys {
+		all = append(all, m.key(key)...)
+	}
+	return all
+}
+
+// letters are the keys of a word.
+func letters(word string) []string { return strings.Split(word, "") }
+
+// At every size the screen has its lines, none is wider, and no name and no reason is cut,
+// wherever the cursor is.
+func TestTheScreenFitsAndCutsNoReason(t *testing.T) {
+	for width := 60; width <= 160; width += 7 {
+		for _, height := range []int{12, 24, 50} {
+			m := shown(width, height)
+			for at := range m.vms {
+				m.at = m.vms[at].Name
+				lines := m.draw(plain)
+				if len(lines) != height {
+					t.Fatalf("%dx%d: %d lines", width, height, len(lines))
+				}
+				for _, l := range lines {
+					if ansi.StringWidth(l) > width || strings.Contains(l, "…") {
+						t.Fatalf("%dx%d: %q", width, height, l)
+					}
+				}
+				text := strings.Join(strings.Fields(strings.Join(lines[2:height-3], " ")), " ")
+				if !strings.Contains(text, ">"+m.at) {
+					t.Fatalf("%dx%d: the cursor is on %s, which is not seen:\n%s", width, height, m.at, strings.Join(lines, "\n"))
+				}
+				if why := m.vms[at].Reason; why != "" && !strings.Contains(text, strings.ReplaceAll(why, "-ee2e-4e47-ae36-2884c421fb31", "")) {
+					t.Fatalf("%dx%d: the reason of %s is not whole:\n%s", width, height, m.at, strings.Join(lines, "\n"))
+				}
+			}
+		}
+	}
+}
+
+// A verb is shown as the command that it is, and only y has it run.
+func TestAVerbIsAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		keys  []string
+		shown string // on the line above the keys
+		runs  string
+	}{
+		{[]string{"e"}, "sledctl instance ensure web00   run it?", ""},
+		{[]string{"e", "n"}, "not run: sledctl instance ensure web00", ""},
+		{[]string{"e", "enter"}, "not run", ""},
+		{[]string{"j", "s", "y"}, "at work: sledctl instance stop web01", "instance stop web01"},
+		{[]string{" ", "j", " ", "r", "y"}, "at work", "instance reboot web00 web02"},
+		{[]string{"G", "x", "y"}, "at work", "instance delete web39"},
+		{append(append([]string{"m"}, letters("sledX")...), "backspace", "2", "enter"), "sledctl instance migrate web00 --to sled2   run it?", ""},
+		{[]string{"m", "enter"}, "", ""},
+		{[]string{"m", "x", "esc"}, "", ""},
+		{[]string{"c"}, "", "instance console web00"},
+	} {
+		m, runs := shown(80, 24), ""
+		for _, do := range typed(m, c.keys...) {
+			if do.run != nil {
+				runs = strings.Join(do.run.words, " ")
+			}
+		}
+		if got := m.draw(plain)[21+1]; !strings.Contains(got, c.shown) || c.shown == "" && strings.Contains(got, "sledctl") {
+			t.Errorf("%q: shows %q, not %q", c.keys, got, c.shown)
+		}
+		if runs != c.runs {
+			t.Errorf("%q: runs %q, not %q", c.keys, runs, c.runs)
+		}
+	}
+}
+
+// What is listed follows the keys, and what an operator has typed is not lost.
+func TestKeysPickWhatIsListed(t *testing.T) {
+	m := shown(120, 24)
+	typed(m, append(append([]string{"/"}, letters("state!=running")...), "enter")...)
+	typed(m, "f", "o")
+	if got := strings.Join(m.listing(), " "); got != "instance list -o json --filter state!=running --failed --sort state,name" {
+		t.Errorf("lists by %q", got)
+	}
+	if !strings.Contains(m.second(plain), "/filter: state!=running   only failed   sorted by state") {
+		t.Errorf("says %q", m.second(plain))
+	}
+	typed(m, "/", "^U", "x", "esc")
+	if m.filter != "state!=running" {
+		t.Errorf("giving up changes the filter to %q", m.filter)
+	}
+	typed(m, "esc")
+	if m.filter != "" || m.failed {
+		t.Error("esc leaves a filter")
+	}
+}
+
+// The cursor stays on its VM while others come and go.
+func TestTheCursorStaysOnItsVM(t *testing.T) {
+	m := shown(80, 24)
+	typed(m, "j", "j", "j")
+	all := forty()
+	m.list(all[2:])
+	if m.at != "web03" {
+		t.Errorf("it is on %s", m.at)
+	}
+	m.list(append(all[2:3:3], all[4:]...))
+	if m.at != "web04" {
+		t.Errorf("its VM is gone, and it is on %s", m.at)
+	}
+	m.list(nil)
+	if effects := typed(m, "e", "enter", " ", "j", "G"); len(effects) > 0 || m.asked != nil {
+		t.Error("a verb is about no VM")
+	}
+}
+
+// A log shows its end until somebody moves away from it.
+func TestALogShowsItsEnd(t *testing.T) {
+	m := shown(80, 12)
+	typed(m, "5")
+	p := &m.pages[viewLog]
+	for i := range 100 {
+		p.raw = append(p.raw, fmt.Sprint("line ", i))
+	}
+	if text := strings.Join(m.draw(plain), "\n"); !strings.Contains(text, "line 99") {
+		t.Errorf("shows\n%s", text)
+	}
+	typed(m, "pgup")
+	p.raw = append(p.raw, "line 100")
+	if text := strings.Join(m.draw(plain), "\n"); strings.Contains(text, "line 100") {
+		t.Error("jumps to the end while somebody reads")
+	}
+	typed(m, "G")
+	if text := strings.Join(m.draw(plain), "\n"); !strings.Contains(text, "line 100") {
+		t.Errorf("G shows\n%s", text)
+	}
+}

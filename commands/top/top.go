@@ -1,0 +1,321 @@
+// Package top is sledctl top, a screen over the other screens: what it shows is what they
+// print, and what it does is a command that can be typed.
+package top
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/commands/terminal/screen"
+	"github.com/sledctl/sledctl/engine/operation"
+)
+
+// beat is how often it looks, and verdictBeats after how many of them it asks how the sled is.
+const (
+	beat         = 2 * time.Second
+	verdictBeats = 5
+)
+
+// Runner runs a command line of sledctl on streams, and gives its exit code.
+type Runner func(ctx context.Context, streams *terminal.Streams, environ []string, words []string) int
+
+// New is the command top.
+func New(run Runner) func(*cli.Env) *cobra.Command {
+	return func(env *cli.Env) *cobra.Command {
+		return &cobra.Command{
+			Use:   "top",
+			Short: "Show the VMs live, and act on them by keys",
+			Long: `Show the VMs live, and act on them by keys, on the whole terminal; ? lists the keys. Other views are the storage, the operations at
+work, the last events, and the log of what was run from here.
+
+top shows what other commands print, and looks again every 2 s. A verb is shown as the command that it is, and runs when you type y, as a
+process of its own: it goes on if top ends.`,
+			Example: "  sledctl top",
+			Args:    cobra.NoArgs,
+			RunE: env.Run(func(ctx context.Context, _ []string) error {
+				if !env.Streams.In.Terminal || !env.Streams.Out.Erase {
+					return &cli.UsageError{Text: "top needs a terminal that can be drawn on", Advice: "use sledctl status --watch"}
+				}
+				s, err := screen.Open()
+				if err != nil {
+					return &cli.UsageError{Text: fmt.Sprintf("top cannot draw on this terminal: %v", err), Advice: "use sledctl status --watch"}
+				}
+				return Run(ctx, Top{Env: env, Screen: s, Run: run, Start: start})
+			}),
+		}
+	}
+}
+
+// Top is what the screen needs.
+type Top struct {
+	Env    *cli.Env
+	Screen *screen.Screen
+	Run    Runner
+	// Start starts a command line as a process of its own, with the terminal if it lends it.
+	// Ended gives what it has printed, and how it ended.
+	Start func(environ, words []string, lends bool) (ended <-chan Ended, err error)
+}
+
+// Ended is a command that has ended.
+type Ended struct {
+	Printed string
+	Err     error
+}
+
+// seen is what a look has found.
+type seen struct {
+	vms     []cli.Instance
+	trouble string
+	verdict string // empty: it was not asked for
+	view    view
+	lines   []string // of the view; nil: it has no page
+	opened  *page
+}
+
+// Run shows the screen until somebody leaves it, and closes it.
+func Run(ctx context.Context, t Top) error {
+	defer t.Screen.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	m := &model{now: t.Env.Now()}
+	m.pages[viewStorage].begin, m.pages[viewWork].begin = true, true
+	m.width, m.height = t.Screen.Size()
+	l := loop{t, cli.Here(t.Env), m, make(chan seen, 1), make(chan Ended, 16), false, false, 0}
+	defer func() { // a look that is under way ends first
+		if cancel(); l.looking {
+			<-l.looked
+		}
+	}()
+	l.look(ctx)
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for {
+		t.Screen.Show(m.draw(t.Env.Streams.Out.Style))
+		select {
+		case <-ctx.Done():
+			if cause := context.Cause(ctx); cause != cli.ErrInterrupted {
+				return cause
+			}
+			return nil
+		case e, open := <-t.Screen.Events():
+			if !open || l.event(ctx, e) {
+				return nil
+			}
+		case s := <-l.looked:
+			l.take(s)
+			if l.again {
+				l.look(ctx)
+			}
+		case ended := <-l.ended:
+			l.log(ended)
+			l.look(ctx)
+		case <-ticker.C:
+			if m.now = t.Env.Now(); !m.paused {
+				l.beats++
+				l.look(ctx)
+			}
+		}
+	}
+}
+
+// loop is what the screen is drawn from.
+type loop struct {
+	Top
+	environ []string
+	m       *model
+	looked  chan seen
+	ended   chan Ended
+	looking bool // a look is under way
+	again   bool // another one is wanted behind it
+	beats   int
+}
+
+// event is a key, or a new size. It says whether somebody leaves.
+func (l *loop) event(ctx context.Context, e screen.Event) (leaves bool) {
+	if e.Key == "" {
+		l.m.width, l.m.height = e.Width, e.Height
+		l.look(ctx)
+		return false
+	}
+	for _, do := range l.m.key(e.Key) {
+		switch {
+		case do.quit:
+			return true
+		case do.look:
+			l.look(ctx)
+		case do.open != nil:
+			l.m.opened = &page{title: strings.Join(do.open, " "), words: do.open, lines: []string{"looking"}, begin: do.open[1] != "logs"}
+			l.look(ctx)
+		case do.run != nil:
+			l.start(*do.run)
+		case do.write != "":
+			l.m.said = l.write(do.write)
+		}
+	}
+	return false
+}
+
+// look looks at what is shown, aside: keys are answered meanwhile.
+func (l *loop) look(ctx context.Context) {
+	if l.again = l.looking; l.looking {
+		return
+	}
+	l.looking = true
+	width, height, view := l.m.width, l.m.room(), l.m.view
+	var opened *page
+	if l.m.opened != nil {
+		copied := *l.m.opened
+		opened = &copied
+	}
+	listing, verdict := l.m.listing(), l.m.verdict == "" || l.beats%verdictBeats == 0
+	go func() {
+		s := seen{view: view, opened: opened}
+		switch words := views[view].words; {
+		case opened != nil && opened.words != nil:
+			s.opened.lines, _ = l.show(ctx, width, height, opened.words)
+		case view == viewVMs:
+			s.vms, s.trouble = l.list(ctx, width, height, listing)
+		case view == viewWork:
+			s.lines = l.work(ctx)
+		case words != nil:
+			s.lines, _ = l.show(ctx, width, height, words)
+		}
+		if verdict {
+			lines, _ := l.show(ctx, width, height, []string{"status", "--check"})
+			s.verdict = strings.Join(lines[:min(1, len(lines))], "")
+		}
+		l.looked <- s
+	}()
+}
+
+// show is what a command prints on a terminal of that size; if it fails, with its error.
+func (l *loop) show(ctx context.Context, width, height int, words []string) (lines []string, exit int) {
+	streams, out, errs := terminal.Sheet(l.Env.Streams.Out, width, height)
+	exit = l.Run(ctx, streams, l.environ, words)
+	text := cmp.Or(strings.TrimRight(out.String()+errs.String(), "\n"), "nothing to show")
+	return strings.Split(text, "\n"), exit
+}
+
+// list are the VMs, or why there are none to show.
+func (l *loop) list(ctx context.Context, width, height int, words []string) (vms []cli.Instance, trouble string) {
+	streams, out, errs := terminal.Sheet(l.Env.Streams.Out, width, height)
+	exit := l.Run(ctx, streams, l.environ, words)
+	var listed struct{ Items []cli.Instance }
+	if exit == 0 && json.Unmarshal(out.Bytes(), &listed) == nil {
+		return listed.Items, ""
+	}
+	var failed struct{ Message, Hint string }
+	if json.Unmarshal(errs.Bytes(), &failed) == nil {
+		return nil, strings.TrimSuffix(failed.Message+"; "+failed.Hint, "; ")
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(errs.String()), "\n")
+	return nil, first
+}
+
+// work are the operations that are at work now, of all processes.
+func (l *loop) work(ctx context.Context) []string {
+	_, env, err := l.Env.Operation()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	holders, err := operation.AtWork(ctx, env)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	lines := []string{}
+	for _, h := range holders {
+		lines = append(lines, terminal.Printable(operation.LockedBy(h.Subject, h).Error()))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "no operation is at work")
+	}
+	return lines
+}
+
+// take shows what a look has found, unless another view is shown by now.
+func (l *loop) take(s seen) {
+	l.looking = false
+	l.m.now = l.Env.Now()
+	if s.verdict != "" {
+		l.m.verdict = s.verdict
+	}
+	switch {
+	case s.opened != nil:
+		if l.m.opened != nil && l.m.opened.title == s.opened.title {
+			l.m.opened.lines = s.opened.lines
+		}
+	case s.view == viewVMs && s.trouble != "":
+		l.m.trouble = s.trouble
+	case s.view == viewVMs:
+		l.m.list(s.vms)
+	case s.lines != nil:
+		l.m.pages[s.view].lines = s.lines
+	}
+}
+
+// start runs a command that was confirmed, or that only looks.
+func (l *loop) start(c command) {
+	begin := func() error {
+		ended, err := l.Start(l.environ, c.words, c.lends)
+		if err != nil {
+			return err
+		}
+		if c.lends {
+			<-ended
+			return nil
+		}
+		go func() { l.ended <- with(c, <-ended) }()
+		return nil
+	}
+	var err error
+	if c.lends {
+		err = l.Screen.Lend(begin)
+	} else {
+		err = begin()
+	}
+	if err != nil {
+		l.m.said = fmt.Sprintf("%s: %v", c.text(), err)
+	}
+}
+
+// with says which command it was.
+func with(c command, e Ended) Ended {
+	e.Printed = "$ " + c.text() + "\n" + e.Printed
+	return e
+}
+
+// log keeps what a command has printed, and says how it ended.
+func (l *loop) log(e Ended) {
+	lines := strings.Split(strings.TrimRight(e.Printed, "\n"), "\n")
+	result := "done"
+	if e.Err != nil {
+		result = e.Err.Error()
+	}
+	lines = append(lines, result, "")
+	p := &l.m.pages[viewLog]
+	for _, line := range lines {
+		p.raw = append(p.raw, terminal.Printable(line))
+	}
+	l.m.said = strings.TrimPrefix(lines[0], "$ ") + ": " + result
+	if e.Err != nil {
+		l.m.said += "; 5 shows what it said"
+	}
+}
+
+// write writes the screen as text.
+func (l *loop) write(name string) string {
+	text := ansi.Strip(strings.Join(l.m.draw(func(_ terminal.Style, text string) string { return text }), "\n")) + "\n"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		return err.Error()
+	}
+	return "written to " + name
+}

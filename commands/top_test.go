@@ -1,0 +1,157 @@
+package commands_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/commands/terminal/screen"
+	"github.com/sledctl/sledctl/commands/top"
+	"github.com/sledctl/sledctl/test/sledtest"
+)
+
+// topScreen is a top on a screen that is none.
+type topScreen struct {
+	t     *testing.T
+	cells tcell.SimulationScreen
+	ran   chan string // the commands that were started
+	ends  chan error  // it has ended
+}
+
+// startTop starts one on the sled of a directory.
+func startTop(t *testing.T, sled string) *topScreen {
+	t.Helper()
+	s := &topScreen{t: t, cells: tcell.NewSimulationScreen("UTF-8"), ran: make(chan string, 10), ends: make(chan error, 1)}
+	taken, err := screen.On(s.cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cells.SetSize(100, 30)
+	environ := []string{"SLEDCTL_HOST=sim:" + sled, "TERM=xterm", "HOME=" + t.TempDir()}
+	streams, _, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 100, Environ: environ})
+	env := cli.NewEnv(streams, environ, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go func() {
+		s.ends <- top.Run(ctx, top.Top{
+			Env: env, Screen: taken,
+			Run: func(ctx context.Context, streams *terminal.Streams, environ, words []string) int {
+				return commands.Run(ctx, cli.NewEnv(streams, environ, ""), words)
+			},
+			Start: func(_, words []string, lends bool) (<-chan top.Ended, error) {
+				s.ran <- strings.Join(words, " ")
+				ended := make(chan top.Ended, 1)
+				ended <- top.Ended{Printed: "printed by " + words[1]}
+				return ended, nil
+			},
+		})
+	}()
+	return s
+}
+
+func (s *topScreen) text() string {
+	cells, width, height := s.cells.GetContents()
+	var b strings.Builder
+	for y := range height {
+		line := ""
+		for x := range width {
+			if r := cells[y*width+x].Runes; len(r) > 0 {
+				line += string(r)
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// shows waits until the screen shows something.
+func (s *topScreen) shows(want string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.text(), want); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%q is not on the screen:\n%s", want, s.text())
+		}
+	}
+}
+
+func (s *topScreen) types(keys string) {
+	for _, r := range keys {
+		switch r {
+		case '\n':
+			s.cells.InjectKey(tcell.KeyEnter, 0, 0)
+		case '\x1b':
+			s.cells.InjectKey(tcell.KeyEscape, 0, 0)
+		default:
+			s.cells.InjectKey(tcell.KeyRune, r, 0)
+		}
+	}
+}
+
+// On the drill sled top shows what is wrong, filters as a list does, opens what other commands
+// print, shows each command before it asks for it, and gives the terminal back.
+func TestTopOnTheDrill(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("making the drill sled takes seconds")
+	}
+	sled := filepath.Join(t.TempDir(), "drill")
+	streams, _, errs := terminal.Buffers(terminal.Pretended{})
+	if exit := commands.Run(t.Context(), cli.NewEnv(streams, []string{"SLEDCTL_HOST=sim:" + sled, "HOME=" + t.TempDir()}, ""), []string{"sim", "drill", sled}); exit != 0 {
+		t.Fatal(errs)
+	}
+	s := startTop(t, sled)
+	s.shows("40 VMs: 35 running, 3 failed, 2 stopped")
+	s.shows("sled TROUBLE")
+	s.shows("as ci3")
+
+	s.types("/memroy>4G\n")
+	s.shows(`did you mean "memory"?`)
+	s.types("/")
+	s.cells.InjectKey(tcell.KeyCtrlU, 0, 0)
+	s.types("state!=running\n")
+	s.shows("5 VMs: 3 failed, 2 stopped   /filter: state!=running")
+	s.types("jj")
+	s.shows(">mail01")
+	s.types("e")
+	s.shows("sledctl instance ensure mail01   run it? [y/N]")
+	s.types("n")
+	s.shows("not run: sledctl instance ensure mail01")
+	if len(s.ran) > 0 {
+		t.Errorf("%q was run without y", <-s.ran)
+	}
+	s.types("ey")
+	s.shows("sledctl instance ensure mail01: done")
+	if ran := <-s.ran; ran != "instance ensure mail01" {
+		t.Errorf("%q was run", ran)
+	}
+
+	for _, view := range []struct{ keys, shows string }{
+		{"\n", "sledctl instance get mail01"}, {"\x1bd", "sledctl instance get mail01 --diff"}, {"\x1bl", "sledctl instance logs mail01"},
+		{"2", "u2:3     oxp_6eb758c7  ABSENT"}, {"3", "no operation is at work"}, {"4", "stop               dev-6"}, {"5", "printed by ensure"},
+		{"?", "e s r x m"}, {"q1", ">mail01"},
+	} {
+		s.types(view.keys)
+		s.shows(view.shows)
+	}
+	s.cells.SetSize(60, 20)
+	s.shows("MEMORY  ADDRESS")
+	s.types("L")
+	if ran := <-s.ran; ran != "instance logs mail01 --follow" {
+		t.Errorf("%q was run", ran)
+	}
+	s.types("q")
+	select {
+	case err := <-s.ends:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("q does not end it")
+	}
+}
