@@ -57,14 +57,13 @@ func startTop(t *testing.T, sled string) *topScreen {
 }
 
 func (s *topScreen) text() string {
-	cells, width, height := s.cells.GetContents()
+	width, height := s.cells.Size()
 	var b strings.Builder
 	for y := range height {
 		line := ""
 		for x := range width {
-			if r := cells[y*width+x].Runes; len(r) > 0 {
-				line += string(r)
-			}
+			letter, _, _ := s.cells.Get(x, y)
+			line += letter
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
