@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -162,4 +165,26 @@ func Since(now time.Time, text string) (time.Time, error) {
 		return at, &UsageError{Text: fmt.Sprintf("--since %q: want 10m, or a time, e.g. 2026-11-23T06:27:17Z", text)}
 	}
 	return at, nil
+}
+
+// WatchBeat is how often a watch looks if nothing else is said.
+const WatchBeat = 2 * time.Second
+
+// AddWatch gives a command --watch, which may have a time; 0 is no watch.
+func AddWatch(cmd *cobra.Command, every *time.Duration) {
+	cmd.Flags().DurationVar(every, "watch", 0, "look again and again, so often (default 2s)")
+	cmd.Flags().Lookup("watch").NoOptDefVal = WatchBeat.String()
+}
+
+// WatchLive draws a view in place on the terminal, first as it is given and then every so
+// often as look gives it, until q or ^C. An interruption is how one leaves it, and no error.
+func WatchLive(ctx context.Context, e *Env, every time.Duration, first string, look func(context.Context) (string, error)) error {
+	live, err := terminal.NewLive(e.Streams.In, e.Streams.Out)
+	if err != nil {
+		return err
+	}
+	if err = live.Watch(ctx, every, first, look); errors.Is(err, ErrInterrupted) {
+		err = nil
+	}
+	return cmp.Or(live.Close(), err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 
 type listOptions struct {
 	selection
+	watch time.Duration // how often; 0: once
 	far   remote
 	sort  string
 	group string
@@ -38,9 +40,12 @@ or that three instances share, is a note below the table.
 
 A selection lists some: names, patterns of a shell, --state, --failed, and --filter with a key, an operator and a value. All must hold.
 Keys are those of --sort, and disk, nic, vlan and mac; last is ok, failed or interrupted, how the last operation on it ended. Operators are = != < <= > >=, and ~ !~ for regular expressions. A name that does
-not exist is exit 4.`,
+not exist is exit 4.
+
+With --watch it looks again every 2 s and draws the table in place, with the rows that changed in bold, until q or ^C (exit 0). Without a
+terminal, or with -o json, it prints what instance watch prints, of those that are picked.`,
 		Example: `  sledctl instance list
-  sledctl instance list --filter 'memory>=16G' --filter vlan=100 --sort -memory,name
+  sledctl instance list --filter 'memory>=16G' --watch
   sledctl instance list --filter last=failed -o wide
   sledctl instance list -H --columns name,state,zone`,
 		RunE: env.Run(func(ctx context.Context, args []string) error {
@@ -60,6 +65,7 @@ not exist is exit 4.`,
 	})
 	cmd.Flags().StringVar(&o.group, "group", "", "for people, a table for each `KEY`: state, pool or reason")
 	env.Complete(cmd, "group", groups)
+	cli.AddWatch(cmd, &o.watch)
 	o.far.add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
@@ -87,30 +93,49 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 			return err
 		}
 	}
-	all, err := lookAtAll(ctx, e, o.far, o.asksLast() || o.showsLast(e.Output))
+	switch {
+	case o.watch < 0:
+		return &cli.UsageError{Text: fmt.Sprintf("--watch %v: want a time above 0", o.watch), Advice: "give --watch=2s"}
+	case o.watch > 0:
+		return watchList(ctx, e, o, picks, order)
+	}
+	shown, of, err := o.look(ctx, e, picks, order)
 	if err != nil {
 		return err
 	}
-	if name := o.missing(all); name != "" {
-		return missingOf(all, name)
+	return printList(e, e.Streams.Out, list, o, shown, of)
+}
+
+// look lists the instances that are picked, in order, and counts all.
+func (o listOptions) look(ctx context.Context, e *cli.Env, picks func(cli.Instance) bool, order func(a, b cli.Instance) int) (shown []cli.Instance, of int, err error) {
+	all, err := lookAtAll(ctx, e, o.far, o.asksLast() || o.showsLast(e.Output))
+	if err != nil {
+		return nil, 0, err
 	}
-	of := len(all)
-	shown := slices.DeleteFunc(all, func(i cli.Instance) bool { return !picks(i) })
+	if name := o.missing(all); name != "" {
+		return nil, 0, missingOf(all, name)
+	}
+	of = len(all)
+	shown = slices.DeleteFunc(all, func(i cli.Instance) bool { return !picks(i) })
 	if e.Output.Table(e.Streams.Out) || o.sort != "" {
 		slices.SortStableFunc(shown, order)
 	}
+	return shown, of, nil
+}
+
+func printList(e *cli.Env, out *terminal.Stream, list terminal.List[cli.Instance], o listOptions, shown []cli.Instance, of int) error {
 	list.Summary = summary(shown, of)
-	if o.group != "" && e.Output.Table(e.Streams.Out) {
-		return printGroups(e, list, shown, o.group)
+	if o.group != "" && e.Output.Table(out) {
+		return printGroups(e, out, list, shown, o.group)
 	}
-	return list.Print(e.Streams.Out, e.Output, shown)
+	return list.Print(out, e.Output, shown)
 }
 
 // groups are the keys by which instances may be put together.
 func groups() []string { return []string{"state", "pool", "reason"} }
 
 // printGroups prints a table for each value of a key, the largest first.
-func printGroups(e *cli.Env, list terminal.List[cli.Instance], shown []cli.Instance, key string) error {
+func printGroups(e *cli.Env, out *terminal.Stream, list terminal.List[cli.Instance], shown []cli.Instance, key string) error {
 	all := fields()
 	field := all[slices.IndexFunc(all, func(f query.Field[cli.Instance]) bool { return f.Key == key })]
 	members := map[string][]cli.Instance{}
@@ -125,17 +150,17 @@ func printGroups(e *cli.Env, list terminal.List[cli.Instance], shown []cli.Insta
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return len(members[b]) - len(members[a]) })
 	if !e.Output.NoHeader {
-		if _, err := fmt.Fprintln(e.Streams.Out, list.Summary); err != nil {
+		if _, err := fmt.Fprintln(out, list.Summary); err != nil {
 			return err
 		}
 	}
 	for _, group := range order {
-		head := e.Streams.Out.Style(terminal.Strong, terminal.Printable(group))
-		if _, err := fmt.Fprintf(e.Streams.Out, "\n%s: %d\n", head, len(members[group])); err != nil {
+		head := out.Style(terminal.Strong, terminal.Printable(group))
+		if _, err := fmt.Fprintf(out, "\n%s: %d\n", head, len(members[group])); err != nil {
 			return err
 		}
 		list.Summary = ""
-		if err := list.Print(e.Streams.Out, e.Output, members[group]); err != nil {
+		if err := list.Print(out, e.Output, members[group]); err != nil {
 			return err
 		}
 	}

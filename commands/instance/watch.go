@@ -2,10 +2,14 @@ package instance
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 )
@@ -24,7 +28,7 @@ can report, e.g. a zone halted before it has a VM, appear within 2 s. With -o js
 With --agent the command continues after a restart of the agent: it says so, and prints what changed once the agent is back.`,
 		Example: `  sledctl instance watch
   sledctl instance watch -H --columns name,state | while read -r name state; do echo "$name is $state"; done`,
-		RunE: env.Run(func(ctx context.Context, args []string) error { return runWatch(ctx, env, far, args) }),
+		RunE: env.Run(func(ctx context.Context, args []string) error { return runWatch(ctx, env, far, args, nil) }),
 	}
 	far.add(cmd)
 	env.AddOutput(cmd)
@@ -32,7 +36,9 @@ With --agent the command continues after a restart of the agent: it says so, and
 	return cmd
 }
 
-func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string) error {
+// runWatch prints each change of the instances that are named; of those that picks takes,
+// if it is given.
+func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string, picks func(cli.Instance) bool) error {
 	list := cli.InstanceList(e)
 	if err := list.Check(e.Output); err != nil {
 		return err
@@ -43,7 +49,7 @@ func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string) error 
 			return err
 		}
 		c.Unreachable = e.Progress.Warn
-		return c.Watch(ctx, refs, list.Follow(e.Streams.Out, e.Output))
+		return c.Watch(ctx, refs, picked(list.Follow(e.Streams.Out, e.Output), picks))
 	}
 	s, op, err := e.Instances(ctx)
 	if err != nil {
@@ -57,6 +63,99 @@ func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string) error 
 	if err != nil {
 		return err
 	}
-	print := list.Follow(e.Streams.Out, e.Output)
+	print := picked(list.Follow(e.Streams.Out, e.Output), picks)
 	return watch.Watch(ctx, s, op, pick, func(i instance.Instance) error { return print(cli.ShowInstance(i)) }, nil)
+}
+
+// picked prints what is picked alone.
+func picked(print func(cli.Instance) error, picks func(cli.Instance) bool) func(cli.Instance) error {
+	return func(i cli.Instance) error {
+		if picks != nil && !picks(i) {
+			return nil
+		}
+		return print(i)
+	}
+}
+
+// lastsBold is how long a row of list --watch is bold that has changed.
+const lastsBold = 3 * time.Second
+
+// watchList lists the instances again and again: on a terminal in place, with what has
+// changed in bold, else as instance watch.
+func watchList(ctx context.Context, e *cli.Env, o listOptions, picks func(cli.Instance) bool, order func(a, b cli.Instance) int) error {
+	if !e.Streams.Out.Erase || !e.Output.Table(e.Streams.Out) {
+		if o.looks() {
+			return &cli.UsageError{Text: "--watch without a terminal cannot pick by --failed, --state changed, at-risk or busy, or --filter last", Advice: "run it on a terminal"}
+		}
+		var refs []string
+		if !o.names.Patterns() {
+			refs = o.names
+		}
+		return runWatch(ctx, e, o.far, refs, picks)
+	}
+	changed := changes{}
+	view := func(ctx context.Context) (string, error) {
+		shown, of, err := o.look(ctx, e, picks, order)
+		if err != nil {
+			return "", err
+		}
+		changed.note(shown, e.Now())
+		page, out, _ := terminal.Sheet(e.Streams.Out, e.Streams.Out.Width(), e.Streams.Out.Height())
+		err = printList(e, page.Out, changed.bold(cli.InstanceList(e), e.Now()), o, shown, of)
+		return topOf(out.String(), e.Streams.Out.Height()), err
+	}
+	first, err := view(ctx)
+	if err != nil {
+		return err
+	}
+	return cli.WatchLive(ctx, e, o.watch, first, view)
+}
+
+// topOf is as much of a view as a screen has lines for, with how much more there is.
+func topOf(text string, height int) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) <= height {
+		return text
+	}
+	kept := max(1, height-1)
+	return strings.Join(lines[:kept], "\n") + fmt.Sprintf("\n(%d more lines; --filter shows less, sledctl top moves)\n", len(lines)-kept)
+}
+
+// changes are when each instance, by id, has changed, and how it was last.
+type changes map[string]change
+
+type change struct {
+	state string
+	at    time.Time // zero: it has not
+}
+
+// note compares instances with how they were. At the first look nothing has changed.
+func (c changes) note(now []cli.Instance, at time.Time) {
+	first := len(c) == 0
+	for _, i := range now {
+		state := cli.ShownState(i) + " " + i.Reason
+		before, known := c[i.ID]
+		switch {
+		case first:
+			c[i.ID] = change{state: state}
+		case !known || before.state != state:
+			c[i.ID] = change{state, at}
+		}
+	}
+}
+
+// bold has the rows in bold that have changed a moment ago.
+func (c changes) bold(list terminal.List[cli.Instance], now time.Time) terminal.List[cli.Instance] {
+	for n, column := range list.Columns {
+		list.Columns[n].Style = func(i cli.Instance) terminal.Style {
+			switch at := c[i.ID].at; {
+			case !at.IsZero() && now.Sub(at) < lastsBold && (column.Style == nil || column.Style(i) == terminal.Plain):
+				return terminal.Strong
+			case column.Style == nil:
+				return terminal.Plain
+			}
+			return column.Style(i)
+		}
+	}
+	return list
 }

@@ -54,8 +54,7 @@ In a pipe it prints one problem per line. docs/status.md lists the codes.`,
 	}
 	cmd.Flags().BoolVar(&f.problems, "problems", false, "print the problems alone, all of them")
 	cmd.Flags().BoolVar(&f.check, "check", false, "print one line; exit 10 or 11 unless the sled is well")
-	cmd.Flags().DurationVar(&f.watch, "watch", 0, "look again and again, so often (default 2s)")
-	cmd.Flags().Lookup("watch").NoOptDefVal = beat.String()
+	cli.AddWatch(cmd, &f.watch)
 	env.AddOutput(cmd)
 	return cmd
 }

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,9 +9,6 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/status"
 )
-
-// beat is how often a watch looks if nothing else is said.
-const beat = 2 * time.Second
 
 // watch shows the status again and again: on a terminal in place until q or ^C, else the
 // line for monitoring whenever it changes.
@@ -24,51 +20,10 @@ func watch(ctx context.Context, e *cli.Env, f flags) error {
 	if !e.Streams.Out.Erase || f.check || !e.Output.Table(e.Streams.Out) {
 		return follow(ctx, e, f, first)
 	}
-	live, err := terminal.NewLive(e.Streams.In, e.Streams.Out)
-	if err != nil {
-		return err
-	}
-	err = redraw(ctx, e, f, live, first)
-	return cmp.Or(live.Close(), err)
-}
-
-// redraw draws the screen until somebody leaves.
-func redraw(ctx context.Context, e *cli.Env, f flags, live *terminal.Live, now looked) error {
-	const interrupt = 3 // ^C, as a raw terminal gives it
-	for {
-		if err := live.Draw(show(e, now.Status, f)); err != nil {
-			return err
-		}
-		next := time.NewTimer(f.watch)
-		for waiting := true; waiting; {
-			select {
-			case key := <-live.Keys():
-				if key == 'q' || key == interrupt {
-					return nil
-				}
-			case <-ctx.Done():
-				return leave(ctx)
-			case <-next.C:
-				waiting = false
-			}
-		}
-		again, err := look(ctx, e)
-		switch {
-		case ctx.Err() != nil:
-			return leave(ctx)
-		case err != nil:
-			return err
-		}
-		now = again
-	}
-}
-
-// leave is the end of a watch on a terminal: an interruption is how one leaves it.
-func leave(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != cli.ErrInterrupted {
-		return cause
-	}
-	return nil
+	return cli.WatchLive(ctx, e, f.watch, show(e, first.Status, f), func(ctx context.Context) (string, error) {
+		now, err := look(ctx, e)
+		return show(e, now.Status, f), err
+	})
 }
 
 // printChange prints the line for monitoring, or with -o json all of the status.

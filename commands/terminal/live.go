@@ -1,8 +1,10 @@
 package terminal
 
 import (
+	"context"
 	"io"
 	"strings"
+	"time"
 )
 
 // Live is a view that is drawn again and again in one place, on the alternate screen: what
@@ -13,7 +15,7 @@ type Live struct {
 	leave  func()
 }
 
-// NewLive shows the view. Each key that is typed, ^C too, comes by Keys. Close it.
+// NewLive shows the view, for Draw and Watch. Close it.
 func NewLive(in Input, out *Stream) (*Live, error) {
 	restore, keys := func() {}, make(chan byte)
 	if in.Terminal {
@@ -35,13 +37,42 @@ func NewLive(in Input, out *Stream) (*Live, error) {
 	return &Live{stream: out, keys: keys, leave: restore}, err
 }
 
-// Keys are those that are typed.
-func (l *Live) Keys() <-chan byte { return l.keys }
-
 // Draw replaces the view by a text, in one write.
 func (l *Live) Draw(text string) error {
 	_, err := io.WriteString(l.stream, redrawn(text))
 	return err
+}
+
+// Watch draws a text, and every so often the next that look gives, until q or ^C is typed.
+// The error is that of look or of the stream, or the cause of the context's end.
+func (l *Live) Watch(ctx context.Context, every time.Duration, text string, look func(context.Context) (string, error)) error {
+	const interrupt = 3 // ^C, as a raw terminal gives it
+	for {
+		if err := l.Draw(text); err != nil {
+			return err
+		}
+		next := time.NewTimer(every)
+		for waiting := true; waiting; {
+			select {
+			case key := <-l.keys:
+				if key == 'q' || key == interrupt {
+					return nil
+				}
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-next.C:
+				waiting = false
+			}
+		}
+		again, err := look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		}
+		text = again
+	}
 }
 
 // redrawn is a text over one that was there: each line erases what was behind it.
