@@ -14,11 +14,11 @@ import (
 // painter colours a text.
 type painter func(terminal.Style, string) string
 
-// around are the lines above and below what is looked at: two, and three.
-const around = 5
+// around are the lines above and below what is looked at: two, a rule, and the keys.
+const around = 4
 
 // room is how many lines there are for what is looked at.
-func (m *model) room() int { return max(1, m.height-around) }
+func (m *model) room() int { return max(1, m.height-around-len(m.status())) }
 
 // draw is the screen, a line after the other.
 func (m *model) draw(paint painter) []string {
@@ -40,10 +40,17 @@ func (m *model) draw(paint painter) []string {
 	}
 	lines := []string{m.head(paint), m.second(paint)}
 	lines = append(lines, body[:min(len(body), m.room())]...)
-	for len(lines) < m.height-3 {
+	for len(lines) < 2+m.room() {
 		lines = append(lines, "")
 	}
-	return append(lines, paint(terminal.Faint, strings.Repeat("-", m.width)), m.status(paint), paint(terminal.Faint, fit(m.hint(), m.width)))
+	lines = append(lines, paint(terminal.Faint, strings.Repeat("-", m.width)))
+	for _, said := range m.status() {
+		if m.asked != nil {
+			said = paint(terminal.Strong, said)
+		}
+		lines = append(lines, said)
+	}
+	return append(lines, paint(terminal.Faint, fit(m.hint(), m.width)))
 }
 
 // wrapped has no line that is wider than the screen.
@@ -107,8 +114,6 @@ func (m *model) second(paint painter) string {
 	}
 	text := fmt.Sprintf("%d VMs: %s", len(m.vms), strings.Join(parts, ", "))
 	switch {
-	case m.trouble != "":
-		return paint(terminal.Bad, fit(m.trouble, m.width))
 	case len(m.vms) == 0:
 		text = "no VM"
 	}
@@ -127,18 +132,23 @@ func (m *model) second(paint painter) string {
 	return fit(text+picked, m.width)
 }
 
-// status is the line for what is asked, typed or said.
-func (m *model) status(paint painter) string {
+// status are the lines for what is asked, typed or said: one, or as many as it needs.
+func (m *model) status() []string {
+	text := m.said
 	switch {
 	case m.typed != nil:
-		return fit(m.typed.prompt+m.typed.text+"_", m.width)
+		text = m.typed.prompt + m.typed.text + "_"
 	case m.asked != nil:
-		return paint(terminal.Strong, fit(m.asked.text()+"   run it? [y/N]", m.width))
+		text = m.asked.text() + "   run it? [y/N]"
 	}
-	return fit(m.said, m.width)
+	if ansi.StringWidth(text) <= m.width {
+		return []string{text}
+	}
+	return terminal.Wrapped(text, m.width)
 }
 
 func (m *model) hint() string {
+	const all = "enter open  e ensure  s stop  l log  c console  d diff  / filter  ? keys  q quit"
 	switch {
 	case m.typed != nil:
 		return "enter takes it  esc gives up  ^U empties the line"
@@ -148,8 +158,10 @@ func (m *model) hint() string {
 		return "up down pgup pgdn move  esc back  q back"
 	case m.view != viewVMs:
 		return "up down pgup pgdn move  1-5 views  ? keys  q quit"
+	case m.width < len(all):
+		return "enter open  ? keys  q quit"
 	}
-	return "enter open  e ensure  s stop  l log  c console  d diff  / filter  ? keys  q quit"
+	return all
 }
 
 // row is a VM as the table shows it.
@@ -182,17 +194,35 @@ func (m *model) table(paint painter) []string {
 			widths[c] = max(widths[c], ansi.StringWidth(cell))
 		}
 	}
+	widths = fitting(widths, m.width)
 	lines := make([][]string, len(rows))
 	for i, r := range rows {
+		r.cells = r.cells[:len(widths)]
 		lines[i] = m.rowLines(r, m.vms[i], widths, paint)
 	}
-	room := max(1, m.room()-1)
-	m.first = firstSeen(lines, m.first, max(0, m.index()), room)
-	out := []string{paint(terminal.Strong, " "+line(titles, widths)+"  REASON")}
+	var out []string
+	if m.trouble != "" { // what was seen before stays below it
+		for _, text := range terminal.Wrapped(m.trouble, m.width) {
+			out = append(out, paint(terminal.Bad, text))
+		}
+	}
+	m.first = firstSeen(lines, m.first, max(0, m.index()), max(1, m.room()-1-len(out)))
+	out = append(out, paint(terminal.Strong, fit(" "+line(titles[:len(widths)], widths)+"  REASON", m.width)))
 	for _, l := range lines[min(m.first, len(lines)):] {
 		out = append(out, l...)
 	}
 	return out
+}
+
+// fitting are the columns that a line has room for, behind the sign of a row: at least the first two.
+func fitting(widths []int, width int) []int {
+	used := 1
+	for n, w := range widths {
+		if used += w + 2; used-2 > width && n >= 2 {
+			return widths[:n]
+		}
+	}
+	return widths
 }
 
 // firstSeen is the first row to show, so that the row at is seen wholly.

@@ -101,11 +101,38 @@ func TestAVerbIsAskedFor(t *testing.T) {
 				runs = strings.Join(do.run.words, " ")
 			}
 		}
-		if got := m.draw(plain)[21+1]; !strings.Contains(got, c.shown) || c.shown == "" && strings.Contains(got, "sledctl") {
+		if got := strings.Join(m.status(), " "); !strings.Contains(got, c.shown) || c.shown == "" && strings.Contains(got, "sledctl") {
 			t.Errorf("%q: shows %q, not %q", c.keys, got, c.shown)
 		}
 		if runs != c.runs {
 			t.Errorf("%q: runs %q, not %q", c.keys, runs, c.runs)
+		}
+	}
+}
+
+// A command that has many names is shown wholly, and so is why nothing could be looked at.
+func TestWhatIsAskedIsNotCut(t *testing.T) {
+	for _, width := range []int{40, 80} {
+		m := shown(width, 24)
+		for range 20 {
+			typed(m, " ")
+		}
+		typed(m, "s")
+		m.trouble = "no copy of the ledger: no place to look for one; to prepare the sled, run: sledctl bootstrap"
+		lines := m.draw(plain)
+		text := strings.Join(strings.Fields(strings.Join(lines, " ")), " ")
+		for _, want := range []string{m.asked.text() + " run it?", m.trouble, "web19"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("at %d, %q is not whole:\n%s", width, want, strings.Join(lines, "\n"))
+			}
+		}
+		if len(lines) != 24 {
+			t.Errorf("at %d: %d lines", width, len(lines))
+		}
+		for _, l := range lines {
+			if ansi.StringWidth(l) > width {
+				t.Errorf("at %d: %q", width, l)
+			}
 		}
 	}
 }
