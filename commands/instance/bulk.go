@@ -3,6 +3,7 @@ package instance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/commands/query"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // bulk is what a verb on many instances does with those that a selection picks.
@@ -102,11 +104,29 @@ func (s selection) exist(ctx context.Context, e *cli.Env, far remote, b bulk) er
 		return err
 	}
 	for _, name := range s.names {
-		if _, err := settings.Find(view, name); err != nil {
+		_, err := settings.Find(view, name)
+		if missing, ok := errors.AsType[*record.NotFoundError](err); ok && b.verb == "ensure" {
+			return &notMadeError{missing}
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// notMadeError is a name among several to ensure that no instance has.
+type notMadeError struct{ *record.NotFoundError }
+
+// Unwrap gives the error about the name.
+func (e *notMadeError) Unwrap() error { return e.NotFoundError }
+
+// Hint says how it is made, unless another name was probably meant.
+func (e *notMadeError) Hint() string {
+	if e.Near != "" {
+		return e.NotFoundError.Hint()
+	}
+	return "to create it, run: sledctl instance ensure " + e.Name + "; several names bring up what is recorded"
 }
 
 // intended says what a verb would do to which VMs: those that are up first.

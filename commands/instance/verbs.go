@@ -25,18 +25,25 @@ func newStart(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start [NAME|UUID|PATTERN ...]",
 		Short: "Start recorded instances",
-		Long: `Start recorded instances, with the addresses and MACs that they had. A running instance stays as it is.
+		Long: `Start recorded instances, with the addresses and MACs that they had. A running instance stays as it is. With --all, sledctl starts
+every instance; instance ensure --all starts only those that were not stopped by name.
 ` + selectionHelp,
 		Example: `  sledctl instance start web1
   sledctl instance start 'web*' --state stopped`,
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			sel.name(args)
+			if err := f.check("instance start", len(args) > 0 || sel.given()); err != nil {
+				return err
+			}
+			if f.many() {
+				sel.name([]string{"*"})
+			}
 			return onSelected(ctx, env, far, m, f, sel, bulk{verb: "start"}, api.WantRunning, startRecorded("instance start", m))
 		}),
 	}
 	m.Add(cmd, true)
 	sel.addTo(env, cmd)
-	f.addParallel(cmd)
+	f.add(cmd, "every instance, also those that were stopped by name")
 	far.add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
