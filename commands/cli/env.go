@@ -83,6 +83,7 @@ type GlobalFlags struct {
 	Wait     bool
 	crashAt  string
 	progress string
+	utc      bool
 }
 
 // NewEnv is the environment of one run.

@@ -20,6 +20,9 @@ func (e *Env) AddGlobal(root *cobra.Command) {
 		if e.Flags.timeout < 0 {
 			return &UsageError{Text: fmt.Sprintf("--timeout %s: want a duration above 0, e.g. 90s", e.Flags.timeout)}
 		}
+		if now := e.Now; e.Flags.utc {
+			e.Now = func() time.Time { return now().UTC() }
+		}
 		return onSled(e, cmd)
 	}
 	flags := root.PersistentFlags()
@@ -33,6 +36,7 @@ func (e *Env) AddGlobal(root *cobra.Command) {
 	flags.BoolVar(&e.Flags.Wait, "wait", false, "wait for another process's lock instead of exiting with 6")
 	flags.StringVar(&e.Flags.crashAt, "crash-at", "", "simulated sled: die at the N-th change, N[:before|:after]")
 	flags.StringVar(&e.Flags.progress, "progress", "", "`FORM` of progress: auto, plain or json (SLEDCTL_PROGRESS)")
+	flags.BoolVar(&e.Flags.utc, "utc", false, "print clock times in UTC, not in the sled's time zone")
 	e.Complete(root, "progress", func() []string { return []string{string(FormAuto), string(FormPlain), string(FormJSON)} })
 	flags.BoolVarP(&e.Progress.verbose, "verbose", "v", false, "print each step when it ends")
 }

@@ -120,15 +120,19 @@ func Changes(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"sledctl agent", "sledctl instance console", "sledctl instance edit", "sledctl storage forget", "sledctl top", "sledctl zone exec"}, cmd.CommandPath())
 }
 
-// Here is the environment in which another command line acts on the sled that this one acts on.
-func Here(e *Env) []string {
-	environ := append(slices.Clone(e.Environ), "SLEDCTL_SLED="+sleds.Local)
+// Here is the environment in which another command line acts on the sled that this one acts
+// on, and the flags with which it prints as this one does.
+func Here(e *Env) (environ, flags []string) {
+	if e.Flags.utc {
+		flags = []string{"--utc"}
+	}
+	environ = append(slices.Clone(e.Environ), "SLEDCTL_SLED="+sleds.Local)
 	for name, value := range map[string]string{"SLEDCTL_HOST": e.Flags.Host, "SLEDCTL_CONFIG": e.Flags.Config} {
 		if value != "" {
 			environ = append(environ, name+"="+value)
 		}
 	}
-	return environ
+	return environ, flags
 }
 
 // sayWhere says which sled a change is made on that was not named.

@@ -57,7 +57,7 @@ type screen struct {
 const wide = 120
 
 func screenOf(e *cli.Env) screen {
-	return screen{width: e.Streams.Out.Width(), whole: e.Output.Format == terminal.FormatWide, style: e.Streams.Out.Style, zone: time.Local, now: e.Now()}
+	return screen{width: e.Streams.Out.Width(), whole: e.Output.Format == terminal.FormatWide, style: e.Streams.Out.Style, zone: e.Now().Location(), now: e.Now()}
 }
 
 // what is the verb, without the word that stands for most.

@@ -68,7 +68,7 @@ func (p *linePrinter) all(data []byte, o logOptions, since time.Time) error {
 	if p.raw {
 		return p.asLogged(data, n)
 	}
-	lines := logs.Parse(data, p.e.Now())
+	lines := logs.Parse(data, p.e.Now().Local())
 	if !since.IsZero() {
 		lines = logs.Since(lines, since)
 	}
@@ -105,6 +105,9 @@ func (p *linePrinter) lines(all []logs.Line) error {
 		print := p.print
 		if p.e.Output.Screen(p.e.Streams.Out) {
 			print = p.forPeople
+			if shown.Time != nil {
+				*shown.Time = shown.Time.In(p.e.Now().Location())
+			}
 		}
 		if err := print(shown); err != nil {
 			return err

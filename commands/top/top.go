@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,7 +90,8 @@ func Run(ctx context.Context, t Top) error {
 	m := &model{now: t.Env.Now()}
 	m.pages[viewStorage].begin, m.pages[viewWork].begin = true, true
 	m.width, m.height = t.Screen.Size()
-	l := loop{t, cli.Here(t.Env), m, make(chan seen, 1), make(chan Ended, 16), false, false, 0}
+	environ, flags := cli.Here(t.Env)
+	l := loop{t, environ, flags, m, make(chan seen, 1), make(chan Ended, 16), false, false, 0}
 	defer func() { // a look that is under way ends first
 		if cancel(); l.looking {
 			<-l.looked
@@ -131,6 +133,7 @@ func Run(ctx context.Context, t Top) error {
 type loop struct {
 	Top
 	environ []string
+	flags   []string // before the words of what is shown
 	m       *model
 	looked  chan seen
 	ended   chan Ended
@@ -200,7 +203,7 @@ func (l *loop) look(ctx context.Context) {
 // show is what a command prints on a terminal of that size; if it fails, with its error.
 func (l *loop) show(ctx context.Context, width, height int, words []string) (lines []string, exit int) {
 	streams, out, errs := terminal.Sheet(l.Env.Streams.Out, width, height)
-	exit = l.Run(ctx, streams, l.environ, words)
+	exit = l.Run(ctx, streams, l.environ, slices.Concat(l.flags, words))
 	text := cmp.Or(strings.TrimRight(out.String()+errs.String(), "\n"), "nothing to show")
 	return strings.Split(text, "\n"), exit
 }
@@ -208,7 +211,7 @@ func (l *loop) show(ctx context.Context, width, height int, words []string) (lin
 // list are the VMs, or why there are none to show.
 func (l *loop) list(ctx context.Context, width, height int, words []string) (vms []cli.Instance, trouble string) {
 	streams, out, errs := terminal.Sheet(l.Env.Streams.Out, width, height)
-	exit := l.Run(ctx, streams, l.environ, words)
+	exit := l.Run(ctx, streams, l.environ, slices.Concat(l.flags, words))
 	var listed struct{ Items []cli.Instance }
 	if exit == 0 && json.Unmarshal(out.Bytes(), &listed) == nil {
 		return listed.Items, ""
