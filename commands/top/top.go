@@ -133,7 +133,7 @@ func Run(ctx context.Context, t Top) error {
 type loop struct {
 	Top
 	environ []string
-	flags   []string // before the words of what is shown
+	flags   []string // of each command that is shown
 	m       *model
 	looked  chan seen
 	ended   chan Ended
