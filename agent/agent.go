@@ -107,8 +107,8 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 		a.inflight.drain()
 		a.looks.Wait()
 		a.monitors.Wait()
-		a.notifier.Wait()
 		a.work.group.Wait()
+		a.notifier.Wait() // all of those notify
 	}()
 	if err := a.begin(ctx); err != nil {
 		return err
