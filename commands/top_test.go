@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/commands/terminal/screen"
 	"github.com/sledctl/sledctl/commands/top"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
@@ -106,7 +108,7 @@ func TestTopOnTheDrill(t *testing.T) {
 	}
 	s := startTop(t, sled)
 	s.shows("40 VMs: 35 running, 3 failed, 2 stopped")
-	s.shows("sled TROUBLE")
+	s.shows("sled TROUBLE 7 problems")
 	s.shows("as ci3")
 
 	s.types("/memroy>4G\n")
@@ -114,7 +116,7 @@ func TestTopOnTheDrill(t *testing.T) {
 	s.types("/")
 	s.cells.InjectKey(tcell.KeyCtrlU, 0, 0)
 	s.types("state!=running\n")
-	s.shows("5 VMs: 3 failed, 2 stopped   /filter: state!=running")
+	s.shows("5 of 40 VMs: 3 failed, 2 stopped   /filter: state!=running")
 	s.types("jj")
 	s.shows(">mail01")
 	s.types("e")
@@ -132,7 +134,7 @@ func TestTopOnTheDrill(t *testing.T) {
 
 	for _, view := range []struct{ keys, shows string }{
 		{"\n", "sledctl instance get mail01"}, {"\x1bd", "sledctl instance get mail01 --diff"}, {"\x1bl", "sledctl instance logs mail01"},
-		{"2", "u2:3     oxp_6eb758c7  ABSENT"}, {"3", "no operation is at work"}, {"4", "stop               dev-6"}, {"5", "printed by ensure"},
+		{"2", "u2:3     oxp_6eb758c7  ABSENT"}, {"3", "no operation is at work"}, {"4", "stop               dev-6"}, {"\n", "sledctl trace "}, {"q", "stop               dev-6"}, {"5", "printed by ensure"},
 		{"?", "e s r x m"}, {"q1", ">mail01"},
 	} {
 		s.types(view.keys)
@@ -152,5 +154,25 @@ func TestTopOnTheDrill(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("q does not end it")
+	}
+}
+
+// A panic while top looks ends it as an error, with the terminal given back.
+func TestTopGivesTheTerminalBackAfterAPanic(t *testing.T) {
+	cells := tcell.NewSimulationScreen("UTF-8")
+	taken, err := screen.On(cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, _, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 80})
+	err = top.Run(t.Context(), top.Top{
+		Env: cli.NewEnv(streams, nil, ""), Screen: taken,
+		Run: func(context.Context, *terminal.Streams, []string, []string) int { panic("a defect") },
+	})
+	if !errors.Is(err, plan.ErrPanic) {
+		t.Errorf("ends with %v", err)
+	}
+	if _, open := <-taken.Events(); open {
+		t.Error("the screen is not closed")
 	}
 }

@@ -121,6 +121,19 @@ func Newest(ctx context.Context, e *cli.Env, n int) (api.Events, error) {
 	return api.Events{APIVersion: terminal.APIVersion, Kind: kind + "List", Items: append([]events.Event{}, all...)}, err
 }
 
+// Rows are the newest n events of the sled, as a terminal of that width shows them, below
+// the lines of their head.
+func Rows(ctx context.Context, e *cli.Env, width, n int) (head []string, rows []Row, err error) {
+	all, err := newest(ctx, e, n, Options{})
+	if len(all) == 0 || err != nil {
+		return nil, nil, err
+	}
+	s := screenOf(e)
+	s.width = width
+	head, rows = s.rows(all)
+	return head, rows, nil
+}
+
 func newest(ctx context.Context, e *cli.Env, n int, o Options) ([]events.Event, error) {
 	r := &reader{e: e}
 	past, err := r.past(ctx)

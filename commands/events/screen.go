@@ -64,15 +64,31 @@ func screenOf(e *cli.Env) screen {
 func what(v events.Event) string { return strings.TrimPrefix(v.Verb, "instance ") }
 
 func (s screen) text(all []events.Event) string {
+	if len(all) == 0 {
+		return "no event\n"
+	}
+	head, rows := s.rows(all)
+	for _, r := range rows {
+		head = append(head, r.Lines...)
+	}
+	return strings.Join(head, "\n") + "\n"
+}
+
+// Row is an event as people see it.
+type Row struct {
+	ID    string
+	Lines []string
+	Main  int // the line that has the time; the day may stand above it
+}
+
+// rows are the events, below the lines of the head.
+func (s screen) rows(all []events.Event) (head []string, shown []Row) {
 	var pools []string
 	for _, v := range all {
 		pools = append(pools, terminal.PoolNames(v.Object.Name+" "+v.Error+" "+v.Text(true))...)
 	}
 	slices.Sort(pools)
 	s.short = terminal.ShortPools(slices.Compact(pools))
-	if len(all) == 0 {
-		return "no event\n"
-	}
 	heads := []string{"TIME", "WHO", "WHAT", "OBJECT", "RESULT", "TOOK"}
 	if s.width >= wide {
 		heads = []string{"TIME", "WHO", "VIA", "ID", "WHAT", "OBJECT", "RESULT", "TOOK"}
@@ -87,24 +103,20 @@ func (s screen) text(all []events.Event) string {
 			widths[i] = max(widths[i], ansi.StringWidth(cell))
 		}
 	}
-	var out []string
-	for i, row := range rows {
-		if i == 0 {
-			out = append(out, s.line(row, widths, terminal.Plain, "CHANGED")...)
-			continue
+	for i, v := range all {
+		r := Row{ID: v.ID}
+		if s.width < wide && s.newDay(all, i) {
+			r.Lines, r.Main = append(r.Lines, s.style(terminal.Faint, v.Start.In(s.zone).Format(time.DateOnly))), 1
 		}
-		v := all[i-1]
-		if s.width < wide && s.newDay(all, i-1) {
-			out = append(out, s.style(terminal.Faint, v.Start.In(s.zone).Format(time.DateOnly)))
-		}
-		out = append(out, s.line(row, widths, styleOf(v), orDash(s.short(terminal.Printable(v.Text(s.whole)))))...)
+		r.Lines = append(r.Lines, s.line(rows[i+1], widths, styleOf(v), orDash(s.short(terminal.Printable(v.Text(s.whole)))))...)
 		if v.Error != "" {
 			for _, line := range terminal.Wrapped(s.short(terminal.Printable(v.Error)), s.width-indent) {
-				out = append(out, strings.Repeat(" ", indent)+line)
+				r.Lines = append(r.Lines, strings.Repeat(" ", indent)+line)
 			}
 		}
+		shown = append(shown, r)
 	}
-	return strings.Join(out, "\n") + "\n"
+	return s.line(heads, widths, terminal.Plain, "CHANGED"), shown
 }
 
 // indent is how far what stands below a line is indented.

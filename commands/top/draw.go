@@ -1,27 +1,45 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/operation"
 )
 
 // painter colours a text.
 type painter func(terminal.Style, string) string
 
-// around are the lines above and below what is looked at: two, a rule, and the keys.
-const around = 4
+// unpainted is a painter for what is only measured.
+func unpainted(_ terminal.Style, text string) string { return text }
 
 // room is how many lines there are for what is looked at.
-func (m *model) room() int { return max(1, m.height-around-len(m.status())) }
+func (m *model) room() int {
+	return max(1, m.height-len(m.above(unpainted))-len(m.below(unpainted)))
+}
+
+// above are the lines above what is looked at.
+func (m *model) above(paint painter) []string {
+	return append([]string{m.head(paint)}, m.second(paint)...)
+}
+
+// below are the lines below it.
+func (m *model) below(paint painter) []string {
+	lines := append([]string{paint(terminal.Faint, strings.Repeat("-", m.width))}, m.status(paint)...)
+	return append(lines, paint(terminal.Faint, m.hint()))
+}
 
 // draw is the screen, a line after the other.
 func (m *model) draw(paint painter) []string {
+	lines, below := m.above(paint), m.below(paint)
 	var body []string
 	switch p := m.page(); {
 	case m.help:
@@ -30,27 +48,15 @@ func (m *model) draw(paint painter) []string {
 		if p.raw != nil {
 			p.lines = wrapped(p.raw, m.width)
 		}
-		last := max(0, len(p.lines)-m.room())
-		if p.first = min(p.first, last); !p.begin && !p.moved {
-			p.first = last
-		}
-		body = p.lines[p.first:]
+		body = p.seen(m.room())
 	default:
 		body = m.table(paint)
 	}
-	lines := []string{m.head(paint), m.second(paint)}
 	lines = append(lines, body[:min(len(body), m.room())]...)
-	for len(lines) < 2+m.room() {
+	for len(lines) < m.height-len(below) {
 		lines = append(lines, "")
 	}
-	lines = append(lines, paint(terminal.Faint, strings.Repeat("-", m.width)))
-	for _, said := range m.status() {
-		if m.asked != nil {
-			said = paint(terminal.Strong, said)
-		}
-		lines = append(lines, said)
-	}
-	return append(lines, paint(terminal.Faint, fit(m.hint(), m.width)))
+	return append(lines, below...)
 }
 
 // wrapped has no line that is wider than the screen.
@@ -65,19 +71,20 @@ func wrapped(raw []string, width int) (lines []string) {
 	return lines
 }
 
+// whole is a text in as many lines as it needs, one at least, all in one style: nothing of
+// what somebody decides by is cut.
+func whole(text string, width int, style terminal.Style, paint painter) (lines []string) {
+	for _, line := range wrapped([]string{text}, width) {
+		lines = append(lines, paint(style, line))
+	}
+	return lines
+}
+
 // fit is as much of a text as one line has.
 func fit(text string, width int) string { return ansi.Truncate(text, max(0, width), "") }
 
 // head has the verdict, and the views.
 func (m *model) head(paint painter) string {
-	left, plain := "", ""
-	if words := strings.Fields(m.verdict); len(words) > 1 { // the sled, and the verdict
-		look, known := map[string]terminal.Style{"OK": terminal.Good, "ATTENTION": terminal.Warn}[words[1]]
-		if !known {
-			look = terminal.Bad
-		}
-		left, plain = paint(terminal.Strong, words[0])+" "+paint(look, words[1]), words[0]+" "+words[1]
-	}
 	var titles []string
 	for i, v := range views {
 		title := strconv.Itoa(i+1) + " " + v.title
@@ -90,19 +97,31 @@ func (m *model) head(paint painter) string {
 	if m.paused {
 		right = "paused   " + right
 	}
+	name, word, count := m.verdict.name, m.verdict.word, m.verdict.count()
+	plain := strings.TrimSpace(name + " " + word + count)
+	if len(plain)+len(right) >= m.width {
+		plain, count = strings.TrimSpace(name+" "+word), ""
+	}
+	look, known := map[string]terminal.Style{"OK": terminal.Good, "ATTENTION": terminal.Warn}[word]
+	if !known {
+		look = terminal.Bad
+	}
+	left := ""
+	if word != "" {
+		left = paint(terminal.Strong, name) + " " + paint(look, word) + count
+	}
 	return left + strings.Repeat(" ", max(1, m.width-len(plain)-len(right))) + fit(right, m.width-len(plain)-1)
 }
 
 // second says what of the sled is shown.
-func (m *model) second(paint painter) string {
-	if m.opened != nil {
-		return paint(terminal.Strong, fit("sledctl "+m.opened.title, m.width))
-	}
-	if m.view != viewVMs {
-		if words := views[m.view].words; words != nil {
-			return paint(terminal.Strong, fit("sledctl "+strings.Join(words, " "), m.width))
-		}
-		return ""
+func (m *model) second(paint painter) []string {
+	switch {
+	case m.opened != nil:
+		return whole("sledctl "+m.opened.title, m.width, terminal.Strong, paint)
+	case m.view != viewVMs && views[m.view].words != nil:
+		return whole("sledctl "+strings.Join(views[m.view].words, " "), m.width, terminal.Strong, paint)
+	case m.view != viewVMs:
+		return []string{""}
 	}
 	count := map[string]int{}
 	for _, i := range m.vms {
@@ -112,9 +131,12 @@ func (m *model) second(paint painter) string {
 	for _, state := range cli.StatesOf(count) {
 		parts = append(parts, fmt.Sprintf("%d %s", count[state], state))
 	}
-	text := fmt.Sprintf("%d VMs: %s", len(m.vms), strings.Join(parts, ", "))
-	switch {
-	case len(m.vms) == 0:
+	vms := fmt.Sprintf("%d VMs", len(m.vms))
+	if (m.filter != "" || m.failed) && m.verdict.vms >= len(m.vms) {
+		vms = fmt.Sprintf("%d of %d VMs", len(m.vms), m.verdict.vms)
+	}
+	text := vms + ": " + strings.Join(parts, ", ")
+	if len(m.vms) == 0 {
 		text = "no VM"
 	}
 	picked := ""
@@ -126,29 +148,43 @@ func (m *model) second(paint painter) string {
 			picked += "   " + said.text
 		}
 	}
-	if len(text)+len(picked) > m.width {
-		text = fmt.Sprintf("%d VMs", len(m.vms))
+	if ansi.StringWidth(text+picked) > m.width {
+		text = vms
 	}
-	return fit(text+picked, m.width)
+	return whole(text+picked, m.width, terminal.Plain, paint)
 }
 
-// status are the lines for what is asked, typed or said: one, or as many as it needs.
-func (m *model) status() []string {
-	text := m.said
+// status are the lines for what is asked, typed or said.
+func (m *model) status(paint painter) []string {
 	switch {
 	case m.typed != nil:
-		text = m.typed.prompt + m.typed.text + "_"
+		return strings.Split(ansi.Hardwrap(m.typed.prompt+m.typed.text+"_", max(1, m.width), true), "\n")
 	case m.asked != nil:
-		text = m.asked.text() + "   run it? [y/N]"
+		return m.question(*m.asked, paint)
 	}
-	if ansi.StringWidth(text) <= m.width {
-		return []string{text}
-	}
-	return terminal.Wrapped(text, m.width)
+	return whole(m.said, m.width, terminal.Plain, paint)
 }
 
+// question shows a command, and asks whether it is wanted.
+func (m *model) question(c command, paint painter) []string {
+	const asks = "run it? [y/N]"
+	if line := c.text() + "   " + asks; ansi.StringWidth(line) <= m.width {
+		return []string{paint(terminal.Strong, line)}
+	}
+	return append(whole(c.text(), m.width, terminal.Strong, paint), paint(terminal.Strong, asks))
+}
+
+// hint are the keys that matter here; a narrow terminal has room for fewer.
 func (m *model) hint() string {
-	const all = "enter open  e ensure  s stop  l log  c console  d diff  / filter  ? keys  q quit"
+	text := m.hints()
+	for ansi.StringWidth(text) > m.width && strings.Contains(text, "  ") {
+		entries := strings.Split(text, "  ")
+		text = strings.Join(slices.Delete(entries, max(0, len(entries)-3), max(1, len(entries)-2)), "  ") // how one leaves stays
+	}
+	return fit(text, m.width)
+}
+
+func (m *model) hints() string {
 	switch {
 	case m.typed != nil:
 		return "enter takes it  esc gives up  ^U empties the line"
@@ -156,12 +192,78 @@ func (m *model) hint() string {
 		return "y runs it  any other key does not"
 	case m.opened != nil || m.help:
 		return "up down pgup pgdn move  esc back  q back"
+	case m.view != viewVMs && len(m.pages[m.view].items) > 0:
+		return "enter open  up down pgup pgdn move  1-5 views  ? keys  q quit"
 	case m.view != viewVMs:
 		return "up down pgup pgdn move  1-5 views  ? keys  q quit"
-	case m.width < len(all):
-		return "enter open  ? keys  q quit"
 	}
-	return all
+	return "enter open  e ensure  s stop  l log  c console  d diff  / filter  ? keys  q quit"
+}
+
+// atWork are operations, the longest at work first, as lines of a page, and what can be
+// opened in it.
+func atWork(now time.Time, all []operation.Holder, width int) (lines []string, items []item) {
+	if len(all) == 0 {
+		return []string{"no operation is at work"}, nil
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b operation.Holder) int { return a.Since.Compare(b.Since) })
+	rows, widths := [][]string{{"OBJECT", "VERB", "FOR", "BY", "STEP"}}, make([]int, 4)
+	for _, h := range all {
+		step := "-"
+		if h.Steps > 0 {
+			step = fmt.Sprintf("%d/%d %s", h.At, h.Steps, h.Step)
+		}
+		if h.Group != 0 {
+			step += fmt.Sprintf("; its last command is process %d (%s)", h.Group, h.Command)
+		}
+		by := fmt.Sprintf("%s, pid %d", cmp.Or(h.User, "-"), h.PID)
+		name := terminal.ShortPools(nil)(cmp.Or(h.Name, h.Subject))
+		rows = append(rows, []string{name, strings.TrimPrefix(h.Verb, "instance "), terminal.Elapsed(max(0, now.Sub(h.Since)).Truncate(time.Second)), by, step})
+	}
+	for _, row := range rows {
+		for c := range widths {
+			row[c] = terminal.Printable(row[c])
+			widths[c] = max(widths[c], ansi.StringWidth(row[c]))
+		}
+	}
+	for n, row := range rows {
+		text := ""
+		for c, w := range widths {
+			text += row[c] + strings.Repeat(" ", w-ansi.StringWidth(row[c])+2)
+		}
+		if n > 0 {
+			i := item{line: len(lines), open: []string{"events"}}
+			if h := all[n-1]; strings.HasPrefix(h.Subject, "instance/") {
+				i.open = []string{"instance", "get", cmp.Or(h.Name, strings.TrimPrefix(h.Subject, "instance/"))}
+			}
+			items = append(items, i)
+		}
+		lines = append(lines, hung(text, terminal.Printable(row[4]), width)...)
+	}
+	return lines, items
+}
+
+// hung is a text that begins on a line and is wrapped there, or below it where there is
+// no room.
+func hung(line, text string, width int) []string {
+	used := ansi.StringWidth(line)
+	if width-used < narrow {
+		out := []string{strings.TrimRight(line, " ")}
+		for _, part := range terminal.Wrapped(text, width-5) {
+			out = append(out, "     "+part)
+		}
+		return out
+	}
+	var out []string
+	for n, part := range terminal.Wrapped(text, width-used) {
+		if n == 0 {
+			out = append(out, line+part)
+		} else {
+			out = append(out, strings.Repeat(" ", used)+part)
+		}
+	}
+	return out
 }
 
 // row is a VM as the table shows it.
@@ -195,21 +297,23 @@ func (m *model) table(paint painter) []string {
 		}
 	}
 	widths = fitting(widths, m.width)
-	lines := make([][]string, len(rows))
-	for i, r := range rows {
-		r.cells = r.cells[:len(widths)]
-		lines[i] = m.rowLines(r, m.vms[i], widths, paint)
+	laid := make([][]string, len(rows)) // those that are seen: a sled has many VMs
+	lines := func(i int) []string {
+		if laid[i] == nil {
+			rows[i].cells = rows[i].cells[:len(widths)]
+			laid[i] = m.rowLines(rows[i], m.vms[i], widths, paint)
+		}
+		return laid[i]
 	}
 	var out []string
 	if m.trouble != "" { // what was seen before stays below it
-		for _, text := range terminal.Wrapped(m.trouble, m.width) {
-			out = append(out, paint(terminal.Bad, text))
-		}
+		out = whole(m.trouble, m.width, terminal.Bad, paint)
 	}
-	m.first = firstSeen(lines, m.first, max(0, m.index()), max(1, m.room()-1-len(out)))
+	room := m.room()
+	m.first = firstSeen(func(i int) int { return len(lines(i)) }, m.first, max(0, m.index()), max(1, room-1-len(out)))
 	out = append(out, paint(terminal.Strong, fit(" "+line(titles[:len(widths)], widths)+"  REASON", m.width)))
-	for _, l := range lines[min(m.first, len(lines)):] {
-		out = append(out, l...)
+	for i := m.first; i < len(rows) && len(out) < room; i++ {
+		out = append(out, lines(i)...)
 	}
 	return out
 }
@@ -225,14 +329,15 @@ func fitting(widths []int, width int) []int {
 	return widths
 }
 
-// firstSeen is the first row to show, so that the row at is seen wholly.
-func firstSeen(lines [][]string, first, at, room int) int {
+// firstSeen is the first row to show, so that the row at is seen wholly. It is given how
+// many lines a row has.
+func firstSeen(lines func(int) int, first, at, room int) int {
 	if at <= first {
 		return at
 	}
 	used := 0
 	for i := at; i >= 0; i-- {
-		if used += len(lines[i]); used > room {
+		if used += lines(i); used > room {
 			return max(first, min(i+1, at))
 		}
 		if i == first {
@@ -279,43 +384,41 @@ func (m *model) rowLines(r row, vm cli.Instance, widths []int, paint painter) []
 	if m.marked[vm.Name] {
 		text = paint(terminal.Strong, ansi.Strip(text))
 	}
-	reason, indent := m.reason(vm), used
-	if reason == "" {
-		return []string{text}
+	if reason := m.reason(vm); reason != "" {
+		return hung(text+"  ", reason, m.width)
 	}
-	if m.width-used < narrow {
-		out := []string{text}
-		for _, part := range terminal.Wrapped(reason, m.width-5) {
-			out = append(out, "     "+part)
-		}
-		return out
-	}
-	var out []string
-	for n, part := range terminal.Wrapped(reason, m.width-indent) {
-		if n == 0 {
-			out = append(out, text+"  "+part)
-		} else {
-			out = append(out, strings.Repeat(" ", indent)+part)
-		}
-	}
-	return out
+	return []string{text}
 }
 
 // shared is from how many VMs on a reason stands at the first of them, and where the cursor is.
 const shared = 3
 
+// sharing is how many VMs have a reason, and the first of them.
+type sharing struct {
+	vms   int
+	first string
+}
+
+// shares are the reasons of VMs.
+func shares(vms []cli.Instance) map[string]sharing {
+	all := map[string]sharing{}
+	for _, vm := range vms {
+		s := all[vm.Reason]
+		if s.vms++; s.vms == 1 {
+			s.first = vm.Name
+		}
+		all[vm.Reason] = s
+	}
+	return all
+}
+
 // reason is why a VM is as it is.
 func (m *model) reason(vm cli.Instance) string {
-	alike, first := 0, ""
-	for _, other := range m.vms {
-		if other.Reason == vm.Reason {
-			if alike++; alike == 1 {
-				first = other.Name
-			}
-		}
+	if vm.Reason == "" {
+		return ""
 	}
-	if vm.Reason != "" && alike >= shared && vm.Name != first && vm.Name != m.at {
-		return "as " + terminal.Printable(first)
+	if s := m.shares[vm.Reason]; s.vms >= shared && vm.Name != s.first && vm.Name != m.at {
+		return "as " + terminal.Printable(s.first)
 	}
 	return terminal.Printable(terminal.ShortPools(nil)(vm.Reason))
 }
@@ -325,7 +428,8 @@ func keys() []string {
 	return strings.Split(strings.Trim(`
 1-5, tab           the views: VMs, storage, operations at work, events, log
 up down pgup pgdn  move; so do j k g G
-enter              open: sledctl instance get; esc goes back
+enter              open: instance get of a VM or of an operation at work,
+                   trace of an event; esc goes back
 /                  filter as instance list --filter does; esc shows all again
 o                  sort by the next column
 f                  only those that instance ensure --failed would start

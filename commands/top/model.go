@@ -1,11 +1,14 @@
 package top
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/host"
 )
 
 // view is one of the pages that have a number.
@@ -27,9 +30,12 @@ var views = [...]struct {
 	{"VMs", nil},
 	{"Storage", []string{"storage", "list"}},
 	{"Work", nil},
-	{"Events", []string{"events", "--last", "200"}},
+	{"Events", []string{"events", "--last", strconv.Itoa(newest)}},
 	{"Log", nil},
 }
+
+// newest is how many events are shown.
+const newest = 200
 
 // sorts are the keys that o goes through; the first is by name.
 var sorts = []string{"", "state", "-memory", "-cpus", "since"}
@@ -43,6 +49,69 @@ type page struct {
 	first int      // that is seen
 	moved bool     // away from the end, where it is else kept
 	begin bool     // it is read from its beginning
+	items []item   // what can be opened in it
+	at    int      // the item that the cursor is on
+}
+
+// item is something that a page shows, and that can be opened.
+type item struct {
+	line int      // of the page, where it begins
+	open []string // the command that shows it
+}
+
+// take has the page show what was looked at. The cursor stays on its item.
+func (p *page) take(lines []string, items []item) {
+	was := slices.IndexFunc(items, func(i item) bool { return p.at < len(p.items) && slices.Equal(i.open, p.items[p.at].open) })
+	p.lines, p.items = lines, items
+	switch last := max(0, len(items)-1); {
+	case !p.begin && !p.moved:
+		p.at = last
+	case was >= 0:
+		p.at = was
+	default:
+		p.at = min(p.at, last)
+	}
+}
+
+// move is a key that moves in it, in a room of so many lines.
+func (p *page) move(key string, room int) {
+	if len(p.items) > 0 {
+		last := len(p.items) - 1
+		p.at = moved(p.at, key, last, max(1, room/2))
+		p.moved = p.at < last
+		return
+	}
+	last := max(0, len(p.lines)-room)
+	p.first = moved(p.first, key, last, room)
+	p.moved = p.first < last
+}
+
+// seen are the lines of the page that there is room for.
+func (p *page) seen(room int) []string {
+	last := max(0, len(p.lines)-room)
+	if p.first = min(p.first, last); len(p.items) == 0 {
+		if !p.begin && !p.moved {
+			p.first = last
+		}
+		return p.lines[p.first:min(len(p.lines), p.first+room)]
+	}
+	begin, end := p.items[p.at].line, len(p.lines)
+	if p.at+1 < len(p.items) {
+		end = p.items[p.at+1].line
+	}
+	if p.at == 0 {
+		begin = 0 // with the head
+	}
+	p.first = min(max(p.first, end-room), begin)
+	var lines []string
+	for n, line := range p.lines[p.first:min(len(p.lines), p.first+room)] {
+		sign := " "
+		if p.first+n == p.items[p.at].line {
+			sign = ">"
+		}
+		lines = append(lines, sign+line)
+	}
+	return lines
 }
 
 // command is what an operator is asked whether she wants it.
@@ -52,16 +121,41 @@ type command struct {
 }
 
 // text is how she would type it.
-func (c command) text() string { return "sledctl " + strings.Join(c.words, " ") }
+func (c command) text() string {
+	text := "sledctl"
+	for _, word := range c.words {
+		text += " " + host.Quote(word)
+	}
+	return text
+}
+
+// verdict is how the sled is; zero: not looked at yet.
+type verdict struct {
+	name, word string
+	problems   int
+	vms        int // there are, whatever is filtered
+}
+
+// count says how many problems there are.
+func (v verdict) count() string {
+	switch v.problems {
+	case 0:
+		return ""
+	case 1:
+		return " 1 problem"
+	}
+	return fmt.Sprintf(" %d problems", v.problems)
+}
 
 // model is all that the screen shows.
 type model struct {
 	width, height int
 	now           time.Time
 
-	verdict string // the line of status --check; empty: not looked at yet
+	verdict verdict
 	vms     []cli.Instance
-	trouble string // why the VMs could not be looked at
+	shares  map[string]sharing // of their reasons
+	trouble string             // why the VMs could not be looked at
 	view    view
 	pages   [len(views)]page
 	opened  *page // over the view
@@ -99,7 +193,7 @@ var lookNow = []effect{{look: true}}
 
 // listing is the command that lists the VMs as they are shown.
 func (m *model) listing() []string {
-	words := []string{"instance", "list", "-o", "json"}
+	words := []string{"instance", "list"}
 	if m.filter != "" {
 		words = append(words, "--filter", m.filter)
 	}
@@ -115,7 +209,7 @@ func (m *model) listing() []string {
 // list takes the VMs as they are now. The cursor stays on its VM, or else goes to the next.
 func (m *model) list(vms []cli.Instance) {
 	was := m.index()
-	m.vms, m.trouble = vms, ""
+	m.vms, m.shares, m.trouble = vms, shares(vms), ""
 	if m.index() < 0 {
 		m.at = ""
 		if len(vms) > 0 {
@@ -180,15 +274,17 @@ func (m *model) anyKey(key string) []effect {
 		return m.show((m.view + view(len(views)) - 1) % view(len(views)))
 	case "esc", "backspace":
 		m.opened = nil
+	case "enter":
+		if p := m.page(); p != nil && len(p.items) > 0 {
+			return []effect{{open: p.items[p.at].open}}
+		}
 	case "p":
 		m.paused = !m.paused
 	case "w":
 		m.typed = &entry{prompt: "write the screen to the file ", done: func(_ *model, name string) []effect { return []effect{{write: name}} }}
 	default:
 		if p := m.page(); p != nil {
-			last := max(0, len(p.lines)-m.room())
-			p.first = moved(p.first, key, last, m.room())
-			p.moved = p.first < last
+			p.move(key, m.room())
 		}
 	}
 	return nil
@@ -272,7 +368,7 @@ func (m *model) move(key string) {
 // verb is what a key does with the VM of the cursor, or with those that are marked.
 func (m *model) verb(key string) []effect {
 	ask := func(verb string) []effect {
-		m.asked = &command{words: append([]string{"instance", verb}, m.chosen()...)}
+		m.ask(command{words: append([]string{"instance", verb}, m.chosen()...)})
 		return nil
 	}
 	switch key {
@@ -298,18 +394,30 @@ func (m *model) verb(key string) []effect {
 	names := m.chosen()
 	m.typed = &entry{prompt: "to which sled? ", done: func(m *model, target string) []effect {
 		if target = strings.TrimSpace(target); target != "" {
-			m.asked = &command{words: append(append([]string{"instance", "migrate"}, names...), "--to", target)}
+			m.ask(command{words: append(append([]string{"instance", "migrate"}, names...), "--to", target)})
 		}
 		return nil
 	}}
 	return nil
 }
 
-// answer is a key after a command was shown: only y has it run.
+// ask asks for a command, if all of it can be shown.
+func (m *model) ask(c command) {
+	if m.asked = &c; !m.showsAll(c) {
+		m.asked, m.said = nil, "this command is longer than the screen: mark fewer VMs"
+	}
+}
+
+// showsAll says whether there is room for a command, and for a line of what is looked at.
+func (m *model) showsAll(c command) bool {
+	return len(m.above(unpainted))+len(m.question(c, unpainted))+3 <= m.height
+}
+
+// answer is a key after a command was shown: only y has it run, if all of it is seen.
 func (m *model) answer(key string) []effect {
 	c := m.asked
 	m.asked = nil
-	if key != "y" {
+	if key != "y" || !m.showsAll(*c) {
 		m.said = "not run: " + c.text()
 		return nil
 	}

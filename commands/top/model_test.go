@@ -32,7 +32,7 @@ func forty() []cli.Instance {
 }
 
 func shown(width, height int) *model {
-	m := &model{width: width, height: height, now: time.Unix(1000000, 0), verdict: "sled TROUBLE disk-absent | vms=40"}
+	m := &model{width: width, height: height, now: time.Unix(1000000, 0), verdict: verdict{"sled", "TROUBLE", 7, 40}}
 	m.list(forty())
 	return m
 }
@@ -101,7 +101,7 @@ func TestAVerbIsAskedFor(t *testing.T) {
 				runs = strings.Join(do.run.words, " ")
 			}
 		}
-		if got := strings.Join(m.status(), " "); !strings.Contains(got, c.shown) || c.shown == "" && strings.Contains(got, "sledctl") {
+		if got := strings.Join(m.status(plain), " "); !strings.Contains(got, c.shown) || c.shown == "" && strings.Contains(got, "sledctl") {
 			t.Errorf("%q: shows %q, not %q", c.keys, got, c.shown)
 		}
 		if runs != c.runs {
@@ -142,10 +142,10 @@ func TestKeysPickWhatIsListed(t *testing.T) {
 	m := shown(120, 24)
 	typed(m, append(append([]string{"/"}, letters("state!=running")...), "enter")...)
 	typed(m, "f", "o")
-	if got := strings.Join(m.listing(), " "); got != "instance list -o json --filter state!=running --failed --sort state,name" {
+	if got := strings.Join(m.listing(), " "); got != "instance list --filter state!=running --failed --sort state,name" {
 		t.Errorf("lists by %q", got)
 	}
-	if !strings.Contains(m.second(plain), "/filter: state!=running   only failed   sorted by state") {
+	if !strings.Contains(strings.Join(m.second(plain), "\n"), "/filter: state!=running   only failed   sorted by state") {
 		t.Errorf("says %q", m.second(plain))
 	}
 	typed(m, "/", "^U", "x", "esc")
@@ -196,5 +196,56 @@ func TestALogShowsItsEnd(t *testing.T) {
 	typed(m, "G")
 	if text := strings.Join(m.draw(plain), "\n"); !strings.Contains(text, "line 100") {
 		t.Errorf("G shows\n%s", text)
+	}
+}
+
+// A command is asked for only if all of it is seen, however many VMs it is about.
+func TestACommandIsAskedForWhole(t *testing.T) {
+	m := shown(60, 24)
+	for range 20 {
+		typed(m, " ")
+	}
+	typed(m, "x")
+	text := strings.Join(strings.Fields(strings.Join(m.draw(plain), " ")), " ")
+	if want := "sledctl instance delete " + strings.Join(m.chosen(), " ") + " run it? [y/N]"; len(m.chosen()) != 20 || !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
+	}
+	m.height = 6 // meanwhile
+	if effects := typed(m, "y"); len(effects) > 0 {
+		t.Error("it runs although it is not seen")
+	}
+	if typed(m, "x"); m.asked != nil || !strings.Contains(m.said, "mark fewer VMs") {
+		t.Errorf("it is asked for where there is no room; said is %q", m.said)
+	}
+	m = shown(60, 24)
+	typed(m, append(append([]string{"m"}, letters("a sled;")...), "enter")...)
+	if got := m.asked.text(); got != "sledctl instance migrate web00 --to 'a sled;'" {
+		t.Errorf("a shell would read %s otherwise", got)
+	}
+}
+
+// What is wrong with a filter is shown whole, and so is what is typed.
+func TestNothingThatIsSaidIsCut(t *testing.T) {
+	m := shown(60, 24)
+	m.trouble = `--filter "memroy>4G": unknown key "memroy"; did you mean "memory"? Keys are address, cpus, disk, last, mac, memory, name`
+	typed(m, append([]string{"/"}, letters(strings.Repeat("name~^web", 10))...)...)
+	text := strings.Join(m.draw(plain), "")
+	for _, want := range []string{m.trouble, m.typed.text + "_"} {
+		if !strings.Contains(strings.ReplaceAll(text, " ", ""), strings.ReplaceAll(want, " ", "")) {
+			t.Errorf("%q is not in\n%s", want, strings.Join(m.draw(plain), "\n"))
+		}
+	}
+}
+
+// A window of any size is drawn.
+func TestAnySizeIsDrawn(t *testing.T) {
+	for width := range 30 {
+		for height := range 12 {
+			for _, key := range []string{"j", "?", "/", "e", "m", "2", "5", "enter"} {
+				m := shown(width, height)
+				typed(m, key)
+				m.draw(plain)
+			}
+		}
 	}
 }

@@ -16,9 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/commands/terminal/screen"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 )
 
 // beat is how often it looks, and verdictBeats after how many of them it asks how the sled is.
@@ -77,10 +79,12 @@ type Ended struct {
 type seen struct {
 	vms     []cli.Instance
 	trouble string
-	verdict string // empty: it was not asked for
+	verdict verdict // zero: it was not asked for
 	view    view
 	lines   []string // of the view; nil: it has no page
+	items   []item
 	opened  *page
+	panic   error // it was a defect of sledctl
 }
 
 // Run shows the screen until somebody leaves it, and closes it.
@@ -89,9 +93,10 @@ func Run(ctx context.Context, t Top) error {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &model{now: t.Env.Now()}
 	m.pages[viewStorage].begin, m.pages[viewWork].begin = true, true
+	m.pages[viewLog].raw = []string{"nothing was run from here yet"}
 	m.width, m.height = t.Screen.Size()
 	environ, flags := cli.Here(t.Env)
-	l := loop{t, environ, flags, m, make(chan seen, 1), make(chan Ended, 16), false, false, 0}
+	l := loop{t, environ, flags, m, make(chan seen, 1), make(chan Ended, 16), false, false, 0, false}
 	defer func() { // a look that is under way ends first
 		if cancel(); l.looking {
 			<-l.looked
@@ -113,6 +118,10 @@ func Run(ctx context.Context, t Top) error {
 				return nil
 			}
 		case s := <-l.looked:
+			if s.panic != nil {
+				l.looking = false
+				return s.panic
+			}
 			l.take(s)
 			if l.again {
 				l.look(ctx)
@@ -140,6 +149,7 @@ type loop struct {
 	looking bool // a look is under way
 	again   bool // another one is wanted behind it
 	beats   int
+	logged  bool // a command was run
 }
 
 // event is a key, or a new size. It says whether somebody leaves.
@@ -179,76 +189,106 @@ func (l *loop) look(ctx context.Context) {
 		copied := *l.m.opened
 		opened = &copied
 	}
-	listing, verdict := l.m.listing(), l.m.verdict == "" || l.beats%verdictBeats == 0
+	listing, verdict := l.m.listing(), l.m.verdict.word == "" || l.beats%verdictBeats == 0
 	go func() {
 		s := seen{view: view, opened: opened}
+		defer func() { // a panic here would end the process with the terminal taken
+			if r := recover(); r != nil {
+				s.panic = fmt.Errorf("%w: %v", plan.ErrPanic, r)
+			}
+			l.looked <- s
+		}()
 		switch words := views[view].words; {
 		case opened != nil && opened.words != nil:
-			s.opened.lines, _ = l.show(ctx, width, height, opened.words)
+			s.opened.lines = l.show(ctx, width, height, opened.words)
 		case view == viewVMs:
-			s.vms, s.trouble = l.list(ctx, width, height, listing)
+			var listed struct{ Items []cli.Instance }
+			s.trouble = l.read(ctx, listing, &listed)
+			s.vms = listed.Items
 		case view == viewWork:
-			s.lines = l.work(ctx)
+			s.lines, s.items = l.work(ctx, width-1)
+		case view == viewEvents:
+			s.lines, s.items = l.events(ctx, width-1)
 		case words != nil:
-			s.lines, _ = l.show(ctx, width, height, words)
+			s.lines = l.show(ctx, width, height, words)
 		}
 		if verdict {
-			lines, _ := l.show(ctx, width, height, []string{"status", "--check"})
-			s.verdict = strings.Join(lines[:min(1, len(lines))], "")
+			s.verdict = l.verdict(ctx)
 		}
-		l.looked <- s
 	}()
 }
 
 // show is what a command prints on a terminal of that size; if it fails, with its error.
-func (l *loop) show(ctx context.Context, width, height int, words []string) (lines []string, exit int) {
+func (l *loop) show(ctx context.Context, width, height int, words []string) []string {
 	streams, out, errs := terminal.Sheet(l.Env.Streams.Out, width, height)
-	exit = l.Run(ctx, streams, l.environ, slices.Concat(l.flags, words))
+	l.Run(ctx, streams, l.environ, slices.Concat(l.flags, words))
 	text := cmp.Or(strings.TrimRight(out.String()+errs.String(), "\n"), "nothing to show")
-	return strings.Split(text, "\n"), exit
+	return strings.Split(text, "\n")
 }
 
-// list are the VMs, or why there are none to show.
-func (l *loop) list(ctx context.Context, width, height int, words []string) (vms []cli.Instance, trouble string) {
-	streams, out, errs := terminal.Sheet(l.Env.Streams.Out, width, height)
-	exit := l.Run(ctx, streams, l.environ, slices.Concat(l.flags, words))
-	var listed struct{ Items []cli.Instance }
-	if exit == 0 && json.Unmarshal(out.Bytes(), &listed) == nil {
-		return listed.Items, ""
+// read is what a command prints as JSON, or why there is none.
+func (l *loop) read(ctx context.Context, words []string, into any) (trouble string) {
+	streams, out, errs := terminal.Sheet(l.Env.Streams.Out, 80, 24)
+	l.Run(ctx, streams, l.environ, slices.Concat(l.flags, words, []string{"-o", "json"}))
+	if out.Len() > 0 && json.Unmarshal(out.Bytes(), into) == nil {
+		return ""
 	}
 	var failed struct{ Message, Hint string }
 	if json.Unmarshal(errs.Bytes(), &failed) == nil {
-		return nil, strings.TrimSuffix(failed.Message+"; "+failed.Hint, "; ")
+		return strings.TrimSuffix(failed.Message+"; "+failed.Hint, "; ")
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(errs.String()), "\n")
-	return nil, first
+	return cmp.Or(first, "sledctl "+strings.Join(words, " ")+" printed nothing")
+}
+
+// verdict is how the sled is, as status says.
+func (l *loop) verdict(ctx context.Context) verdict {
+	var s struct {
+		Sled      struct{ Name string }
+		Verdict   string
+		Problems  []struct{}
+		Instances struct{ Total int }
+	}
+	if l.read(ctx, []string{"status"}, &s) != "" {
+		return verdict{name: "sled", word: "UNKNOWN"}
+	}
+	return verdict{terminal.Printable(s.Sled.Name), s.Verdict, len(s.Problems), s.Instances.Total}
 }
 
 // work are the operations that are at work now, of all processes.
-func (l *loop) work(ctx context.Context) []string {
+func (l *loop) work(ctx context.Context, width int) ([]string, []item) {
 	_, env, err := l.Env.Operation()
 	if err != nil {
-		return []string{err.Error()}
+		return terminal.Wrapped(err.Error(), width), nil
 	}
-	holders, err := operation.AtWork(ctx, env)
+	all, err := operation.AtWork(ctx, env)
 	if err != nil {
-		return []string{err.Error()}
+		return terminal.Wrapped(err.Error(), width), nil
 	}
-	lines := []string{}
-	for _, h := range holders {
-		lines = append(lines, terminal.Printable(operation.LockedBy(h.Subject, h).Error()))
+	return atWork(l.Env.Now(), all, width)
+}
+
+// events are the newest events; of each the trace can be opened.
+func (l *loop) events(ctx context.Context, width int) (lines []string, items []item) {
+	lines, rows, err := events.Rows(ctx, l.Env, width, newest)
+	switch {
+	case err != nil:
+		return terminal.Wrapped(err.Error(), width), nil
+	case len(rows) == 0:
+		return []string{"no event"}, nil
 	}
-	if len(lines) == 0 {
-		lines = append(lines, "no operation is at work")
+	for _, r := range rows {
+		items = append(items, item{len(lines) + r.Main, []string{"trace", r.ID}})
+		lines = append(lines, r.Lines...)
 	}
-	return lines
+	return lines, items
 }
 
 // take shows what a look has found, unless another view is shown by now.
 func (l *loop) take(s seen) {
 	l.looking = false
 	l.m.now = l.Env.Now()
-	if s.verdict != "" {
+	if s.verdict.word != "" {
 		l.m.verdict = s.verdict
 	}
 	switch {
@@ -261,7 +301,7 @@ func (l *loop) take(s seen) {
 	case s.view == viewVMs:
 		l.m.list(s.vms)
 	case s.lines != nil:
-		l.m.pages[s.view].lines = s.lines
+		l.m.pages[s.view].take(s.lines, s.items)
 	}
 }
 
@@ -305,6 +345,9 @@ func (l *loop) log(e Ended) {
 	}
 	lines = append(lines, result, "")
 	p := &l.m.pages[viewLog]
+	if !l.logged {
+		p.raw, l.logged = nil, true
+	}
 	for _, line := range lines {
 		p.raw = append(p.raw, terminal.Printable(line))
 	}
