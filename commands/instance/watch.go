@@ -93,7 +93,7 @@ func watchList(ctx context.Context, e *cli.Env, o listOptions, picks func(cli.In
 		}
 		return runWatch(ctx, e, o.far, refs, picks)
 	}
-	changed := changes{}
+	var changed changes
 	view := func(ctx context.Context) (string, error) {
 		shown, of, err := o.look(ctx, e, picks, order)
 		if err != nil {
@@ -121,34 +121,40 @@ func topOf(text string, height int) string {
 	return strings.Join(lines[:kept], "\n") + fmt.Sprintf("\n(%d more lines; --filter shows less, sledctl top moves)\n", len(lines)-kept)
 }
 
-// changes are when each instance, by id, has changed, and how it was last.
-type changes map[string]change
+// changes are when instances have changed.
+type changes struct {
+	looked bool              // once at least
+	last   map[string]change // by id
+}
 
+// change is how an instance was last.
 type change struct {
 	state string
 	at    time.Time // zero: it has not
 }
 
 // note compares instances with how they were. At the first look nothing has changed.
-func (c changes) note(now []cli.Instance, at time.Time) {
-	first := len(c) == 0
+func (c *changes) note(now []cli.Instance, at time.Time) {
+	if !c.looked {
+		at = time.Time{}
+	}
+	before := c.last
+	c.looked, c.last = true, map[string]change{}
 	for _, i := range now {
 		state := cli.ShownState(i) + " " + i.Reason
-		before, known := c[i.ID]
-		switch {
-		case first:
-			c[i.ID] = change{state: state}
-		case !known || before.state != state:
-			c[i.ID] = change{state, at}
+		if was, known := before[i.ID]; known && was.state == state {
+			c.last[i.ID] = was
+		} else {
+			c.last[i.ID] = change{state, at}
 		}
 	}
 }
 
 // bold has the rows in bold that have changed a moment ago.
-func (c changes) bold(list terminal.List[cli.Instance], now time.Time) terminal.List[cli.Instance] {
+func (c *changes) bold(list terminal.List[cli.Instance], now time.Time) terminal.List[cli.Instance] {
 	for n, column := range list.Columns {
 		list.Columns[n].Style = func(i cli.Instance) terminal.Style {
-			switch at := c[i.ID].at; {
+			switch at := c.last[i.ID].at; {
 			case !at.IsZero() && now.Sub(at) < lastsBold && (column.Style == nil || column.Style(i) == terminal.Plain):
 				return terminal.Strong
 			case column.Style == nil:

@@ -17,7 +17,7 @@ func TestWhatHasChangedIsBoldForAWhile(t *testing.T) {
 		i.ID, i.State, i.Reason = id, state, reason
 		return i
 	}
-	c := changes{}
+	var c changes
 	c.note([]cli.Instance{vm("a", "running", ""), vm("b", "stopped", "")}, at(0))
 	c.note([]cli.Instance{vm("a", "running", ""), vm("b", "running", ""), vm("c", "creating", "")}, at(2))
 	c.note([]cli.Instance{vm("a", "running", "its pool is full"), vm("b", "running", ""), vm("c", "creating", "")}, at(4))
@@ -36,6 +36,27 @@ func TestWhatHasChangedIsBoldForAWhile(t *testing.T) {
 		if got := columns[1].Style(w.vm); got != cli.StateStyle(w.vm) {
 			t.Errorf("%s: the colour of its state is %v", w.vm.ID, got)
 		}
+	}
+}
+
+// The first VM of a sled that had none is new, and so is one that was away.
+func TestTheFirstVMOfASledIsBold(t *testing.T) {
+	at := time.Unix(1000, 0)
+	vm := cli.Instance{}
+	vm.ID = "a"
+	bold := func(c *changes) bool {
+		return c.bold(terminal.List[cli.Instance]{Columns: []terminal.Column[cli.Instance]{{Name: "name"}}}, at).Columns[0].Style(vm) == terminal.Strong
+	}
+	var c changes
+	c.note(nil, at)
+	if c.note([]cli.Instance{vm}, at); !bold(&c) {
+		t.Error("the first VM is not bold")
+	}
+	var again changes
+	again.note([]cli.Instance{vm}, at)
+	again.note(nil, at)
+	if again.note([]cli.Instance{vm}, at); !bold(&again) {
+		t.Error("a VM that was deleted and made again is not bold")
 	}
 }
 

@@ -59,9 +59,12 @@ func lent(cmd *exec.Cmd) (<-chan Ended, error) {
 	fd := int(os.Stdin.Fd())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: fd}
-	signal.Ignore(syscall.SIGTTOU) // else taking it back would stop this process
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	signal.Ignore(syscall.SIGTTOU) // else taking it back would stop this process; the command has begun without
 	defer signal.Reset(syscall.SIGTTOU)
-	err := cmd.Run()
+	err := cmd.Wait()
 	if own, failed := unix.Getpgid(0); failed == nil {
 		_ = unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, own)
 	}

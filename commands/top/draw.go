@@ -437,6 +437,7 @@ space              mark; a verb is then about all that are marked
 e s r x m          ensure, stop, reboot, delete, migrate: the command is shown,
                    and runs when you type y
 l d                log, and what differs
+as NAME            the reason is that of VM NAME, higher up; the cursor shows it
 L c                follow the log (^C ends it), console (~. leaves it)
 p                  pause
 w                  write the screen to a file

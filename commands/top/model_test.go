@@ -158,6 +158,18 @@ func TestKeysPickWhatIsListed(t *testing.T) {
 	}
 }
 
+// Whatever can be opened is: a command of one word, too. What was logged or done is seen from
+// its end.
+func TestEachItemOpens(t *testing.T) {
+	for words, begins := range map[string]bool{"events": false, "instance logs web1": false, "instance get web1": true, "trace 9e43b037": true} {
+		m := shown(80, 24)
+		m.opened = opening(strings.Fields(words))
+		if p := m.page(); p.title != words || p.begin != begins {
+			t.Errorf("%q opens %q, from its beginning: %v", words, p.title, p.begin)
+		}
+	}
+}
+
 // The cursor stays on its VM while others come and go.
 func TestTheCursorStaysOnItsVM(t *testing.T) {
 	m := shown(80, 24)

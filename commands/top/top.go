@@ -23,11 +23,8 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 )
 
-// beat is how often it looks, and verdictBeats after how many of them it asks how the sled is.
-const (
-	beat         = 2 * time.Second
-	verdictBeats = 5
-)
+// verdictBeats is after how many looks it asks how the sled is.
+const verdictBeats = 5
 
 // Runner runs a command line of sledctl on streams, and gives its exit code.
 type Runner func(ctx context.Context, streams *terminal.Streams, environ []string, words []string) int
@@ -103,7 +100,7 @@ func Run(ctx context.Context, t Top) error {
 		}
 	}()
 	l.look(ctx)
-	ticker := time.NewTicker(beat)
+	ticker := time.NewTicker(cli.WatchBeat)
 	defer ticker.Stop()
 	for {
 		t.Screen.Show(m.draw(t.Env.Streams.Out.Style))
@@ -166,7 +163,7 @@ func (l *loop) event(ctx context.Context, e screen.Event) (leaves bool) {
 		case do.look:
 			l.look(ctx)
 		case do.open != nil:
-			l.m.opened = &page{title: strings.Join(do.open, " "), words: do.open, lines: []string{"looking"}, begin: do.open[1] != "logs"}
+			l.m.opened = opening(do.open)
 			l.look(ctx)
 		case do.run != nil:
 			l.start(*do.run)
