@@ -21,6 +21,8 @@ type LogLine struct {
 	// Text is the message, then all other fields in the order of their names, without those
 	// that say where the server runs.
 	Text string
+	// Fields are those that Text ends with, by name, as JSON.
+	Fields map[string]json.RawMessage
 }
 
 // ParseLogLine reads a line of bunyan's JSON; false for any other.
@@ -42,9 +44,11 @@ func ParseLogLine(line string) (parsed LogLine, ok bool) {
 	}
 	parsed.Time, _ = time.Parse(time.RFC3339, word("time"))
 	words := []string{word("msg")}
+	parsed.Fields = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains([]string{"time", "level", "msg", "v", "name", "hostname", "pid"}, key) {
 			words = append(words, key+"="+word(key))
+			parsed.Fields[key] = fields[key]
 		}
 	}
 	parsed.Text = strings.Join(words, " ")

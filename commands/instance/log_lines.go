@@ -2,10 +2,14 @@ package instance
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
@@ -14,12 +18,16 @@ import (
 
 // shownLine is a line of a log, as it is printed.
 type shownLine struct {
-	Time     *time.Time `json:"time,omitempty"`
-	Instance string     `json:"instance"`
-	Source   string     `json:"source"`
-	Level    string     `json:"level,omitempty"`
-	Text     string     `json:"text"`
-	Bundle   string     `json:"bundle,omitempty"` // that has the line; empty: the zone itself
+	Time     *time.Time                 `json:"time,omitempty"`
+	Instance string                     `json:"instance"`
+	Zone     string                     `json:"zone"`
+	Service  string                     `json:"service"`
+	Writer   string                     `json:"writer"`
+	Level    string                     `json:"level,omitempty"`
+	Text     string                     `json:"text"`
+	Fields   map[string]json.RawMessage `json:"fields,omitempty"`
+	Source   string                     `json:"source"`           // zone or bundle
+	Bundle   string                     `json:"bundle,omitempty"` // that has the line
 }
 
 func lineList() terminal.List[shownLine] {
@@ -27,10 +35,33 @@ func lineList() terminal.List[shownLine] {
 	return terminal.List[shownLine]{Kind: "LogLine", Name: func(l shownLine) string { return l.Text }, Columns: []column{
 		{Name: "time", Value: func(l shownLine) string { return l.at(time.RFC3339) }, Human: func(l shownLine) string { return l.at(time.TimeOnly) }},
 		{Name: "instance", Value: func(l shownLine) string { return l.Instance }},
-		{Name: "source", Value: func(l shownLine) string { return l.Source }},
+		{Name: "service", Value: func(l shownLine) string { return l.Service }},
 		{Name: "level", Value: func(l shownLine) string { return l.Level }, Style: lineStyle},
 		{Name: "text", Value: func(l shownLine) string { return l.Text }},
+		{Name: "writer", Extra: true, Value: func(l shownLine) string { return l.Writer }},
+		{Name: "zone", Extra: true, Value: func(l shownLine) string { return l.Zone }},
+		{Name: "source", Extra: true, Value: func(l shownLine) string { return l.Source }},
+		{Name: "bundle", Extra: true, Value: func(l shownLine) string { return l.Bundle }},
 	}}
+}
+
+// show is a line as it is printed; the time is of zone, if that is not nil.
+func show(e logs.Entry, zone *time.Location) shownLine {
+	l := shownLine{
+		Instance: e.Log.Instance, Zone: e.Log.Zone, Service: e.Log.Service, Writer: e.Writer, Level: e.Level, Text: e.Text, Fields: e.Fields,
+		Source: "zone", Bundle: e.Bundle,
+	}
+	if e.Bundle != "" {
+		l.Source = "bundle"
+	}
+	if !e.Time.IsZero() {
+		at := e.Time
+		if zone != nil {
+			at = at.In(zone)
+		}
+		l.Time = &at
+	}
+	return l
 }
 
 func (l shownLine) at(layout string) string {
@@ -50,29 +81,37 @@ func lineStyle(l shownLine) terminal.Style {
 	return terminal.Plain
 }
 
-// linePrinter prints the lines of one instance.
+// linePrinter prints the lines of logs.
 type linePrinter struct {
 	e     *cli.Env
-	name  string
-	from  string // the bundle; empty: it is the zone's own log
+	names []string // that stand in front of lines; none, if they are of one instance
 	raw   bool
+	since time.Time
 	print func(shownLine) error
+	other bool // there are other services than Propolis'
+	wide  int  // the widest word for whose line it is, so far
 }
 
-// all prints the lines that are selected.
-func (p *linePrinter) all(data []byte, o logOptions, since time.Time) error {
-	n := o.tail
-	if n < 0 && p.e.Output.Screen(p.e.Streams.Out) {
-		n = mostOnTerminal
-	}
+// all prints the last n lines of those that are selected; 0: all of them.
+func (p *linePrinter) all(chunks []logs.Chunk, n int) error {
 	if p.raw {
-		return p.asLogged(data, n)
+		if len(chunks) > 1 {
+			return errRaw
+		}
+		for _, c := range chunks {
+			return p.asLogged(c.Data, n)
+		}
+		return nil
 	}
-	lines := logs.Parse(data, p.e.Now().Local())
-	if !since.IsZero() {
-		lines = logs.Since(lines, since)
+	var parts [][]logs.Entry
+	for _, c := range chunks {
+		parts = append(parts, c.Entries(p.e.Now().Local()))
 	}
-	return p.lines(logs.Last(lines, max(n, 0)))
+	lines := logs.Merged(parts...)
+	if !p.since.IsZero() {
+		lines = logs.Since(lines, p.since)
+	}
+	return p.lines(logs.Last(lines, n))
 }
 
 // asLogged prints the last n lines as they are; on a terminal, without what it would act
@@ -96,38 +135,105 @@ func (p *linePrinter) asLogged(data []byte, n int) error {
 	return nil
 }
 
-func (p *linePrinter) lines(all []logs.Line) error {
+func (p *linePrinter) lines(all []logs.Entry) error {
+	screen := p.e.Output.Screen(p.e.Streams.Out)
+	var zone *time.Location
+	if screen {
+		zone = p.e.Now().Location()
+	}
 	for _, l := range all {
-		shown := shownLine{Instance: p.name, Source: l.Source, Level: l.Level, Text: l.Text, Bundle: p.from}
-		if !l.Time.IsZero() {
-			shown.Time = &l.Time
-		}
+		p.wide = max(p.wide, len(logs.Propolis), ansi.StringWidth(p.of(l)))
+	}
+	for _, l := range all {
 		print := p.print
-		if p.e.Output.Screen(p.e.Streams.Out) {
-			print = p.forPeople
-			if shown.Time != nil {
-				*shown.Time = shown.Time.In(p.e.Now().Location())
-			}
+		if screen {
+			print = func(shown shownLine) error { return p.forPeople(shown, p.of(l)) }
 		}
-		if err := print(shown); err != nil {
+		if err := print(show(l, zone)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forPeople prints the clock time, who says it, and the text, wrapped.
-func (p *linePrinter) forPeople(l shownLine) error {
+// of is who says it; where there are several services, whose log it is.
+func (p *linePrinter) of(l logs.Entry) string {
+	switch {
+	case !p.other:
+		return l.Writer
+	case l.Log.Own:
+		return logs.Propolis
+	}
+	return terminal.Printable(strings.TrimSuffix(l.Log.Service, ":default"))
+}
+
+// forPeople prints the clock time, whose line it is, who says it, and the text, wrapped.
+func (p *linePrinter) forPeople(l shownLine, of string) error {
 	out := p.e.Streams.Out
 	text := l.Text
 	if l.Level != "" && l.Level != "info" {
 		text = l.Level + " " + text
 	}
-	head := fmt.Sprintf("%-8s  %-8s  ", l.at(time.TimeOnly), l.Source)
-	lines := terminal.Wrapped(terminal.Printable(text), out.Width()-len(head))
+	head := fmt.Sprintf("%-8s  %s%s  ", l.at(time.TimeOnly), p.name(l), padRight(of, p.wide))
+	room := out.Width() - ansi.StringWidth(head)
+	hang := ansi.StringWidth(head)
+	if room < narrow { // the text is below
+		head, hang, room = strings.TrimRight(head, " ")+"\n"+strings.Repeat(" ", below), below, out.Width()-below
+	}
+	lines := terminal.Wrapped(terminal.Printable(text), room)
 	for i, line := range lines {
 		lines[i] = out.Style(lineStyle(l), line)
 	}
-	_, err := io.WriteString(out, head+indented(lines, len(head)))
+	_, err := io.WriteString(out, head+indented(lines, hang))
 	return err
+}
+
+// narrow is as little room as a text gets next to what stands before it; else it is below,
+// indented.
+const (
+	narrow = 30
+	below  = 10
+)
+
+// name is whose line it is, if several instances are meant.
+func (p *linePrinter) name(l shownLine) string {
+	if p.names == nil {
+		return ""
+	}
+	width := 0
+	for _, name := range p.names {
+		width = max(width, ansi.StringWidth(terminal.Printable(name)))
+	}
+	return padRight(terminal.Printable(l.Instance), width) + "  "
+}
+
+func padRight(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
+}
+
+// hint says what may be typed next, to people: how a service in maintenance is repaired, or
+// where more is to be read.
+func (p *linePrinter) hint(chunks []logs.Chunk, own bool) {
+	if len(chunks) != 1 || p.raw || !p.e.Output.Screen(p.e.Streams.Out) {
+		return
+	}
+	switch c := chunks[0]; {
+	case c.Bundle != "":
+	case inMaintenance(c.Entries(p.e.Now())):
+		p.e.Progress.Say("-- the service is in maintenance; sledctl instance ensure %s rebuilds it", c.Instance)
+	case own:
+		p.e.Progress.Say("-- --service all: every service of the zone; the guest's output: sledctl instance console %s --history", c.Instance)
+	}
+}
+
+// inMaintenance reports whether that is the last that svc.startd wrote about a service: in words,
+// or as the status of a method that leads there at once (SMF_EXIT_ERR_FATAL and _CONFIG,
+// smf_method(7)).
+func inMaintenance(all []logs.Entry) bool {
+	for _, l := range slices.Backward(all) {
+		if l.Writer == logs.SMF {
+			return strings.Contains(l.Text, "maintenance") || strings.HasSuffix(l.Text, "exited with status 95.") || strings.HasSuffix(l.Text, "exited with status 96.")
+		}
+	}
+	return false
 }

@@ -102,7 +102,7 @@ func (m *many) atWork(now time.Time, at []*Work, width, rows int) (lines []strin
 		if i == rows-1 && len(at) > rows {
 			return append(lines, fmt.Sprintf("  (%d more at work)", len(at)-i))
 		}
-		lines = append(lines, w.row(now, width, fmt.Sprintf("  %-*s", column, w.Called())))
+		lines = append(lines, w.row(now, width, fmt.Sprintf("  %-*s", column, w.Called()), ""))
 	}
 	return lines
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -32,6 +33,8 @@ type Work struct {
 	Undoes      bool          // what it makes, if it does not come to its end
 	Running     []Action      // the last one began last
 	Stands      []plan.Action // changes that were made and not undone
+
+	usual func() time.Duration // how long it takes on this sled, once that is asked for
 }
 
 // Action is one that is at work.
@@ -47,6 +50,9 @@ func (b *Board) Note(now time.Time, e operation.Event) {
 	w := b.of(now, e)
 	w.Over = e.Kind == operation.Over
 	w.Done = w.Over && e.Err == nil
+	if w.usual == nil && e.Usual != nil {
+		w.usual = sync.OnceValue(e.Usual)
+	}
 	if b.many != nil {
 		b.many.verb = e.Verb
 	}
@@ -121,15 +127,22 @@ func (b *Board) Lines(now time.Time, width, rows int) []string {
 	return []string{last.line(now, width-len(more)) + more}
 }
 
-// line is one operation: its name, the step, and how long that and all of it has taken.
+// line is one operation: its name, the step, how long that and all of it has taken, and how
+// long it takes on this sled, where that is known.
 func (w *Work) line(now time.Time, width int) string {
-	return w.row(now, width, w.Called())
+	usually := ""
+	if w.usual != nil && !w.Undoing {
+		if d := w.usual(); d > 0 {
+			usually = " of ~" + Seconds(d)
+		}
+	}
+	return w.row(now, width, w.Called(), usually)
 }
 
-// row is line with another name in front.
-func (w *Work) row(now time.Time, width int, called string) string {
+// row is line with another name in front, and with another end.
+func (w *Work) row(now time.Time, width int, called, end string) string {
 	a := w.Running[len(w.Running)-1]
-	right := fmt.Sprintf("  %6s  %6s", Seconds(now.Sub(a.Since)), Seconds(now.Sub(w.Since)))
+	right := fmt.Sprintf("  %6s  %6s%s", Seconds(now.Sub(a.Since)), Seconds(now.Sub(w.Since)), end)
 	text := called + "  "
 	if w.Undoing {
 		text += "undo "

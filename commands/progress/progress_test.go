@@ -85,6 +85,38 @@ func TestOneOperationIsALine(t *testing.T) {
 	}
 }
 
+// How long it takes is of this sled's own past, asked for once, or is left out; and so it is
+// while what was made is taken back.
+func TestHowLongItTakesIsKnownOrLeftOut(t *testing.T) {
+	clone := action("zone.clone", zone, "", plan.Modify)
+	for _, w := range []struct {
+		usual func(asked *int) func() time.Duration
+		kind  plan.EventKind
+		end   string
+	}{
+		{func(*int) func() time.Duration { return nil }, plan.Started, "  1.0s    1.0s"},
+		{func(*int) func() time.Duration { return func() time.Duration { return 0 } }, plan.Started, "  1.0s    1.0s"},
+		{func(n *int) func() time.Duration {
+			return func() time.Duration { *n++; return 4300 * time.Millisecond }
+		}, plan.Started, "  1.0s    1.0s of ~4.3s"},
+		{func(*int) func() time.Duration { return func() time.Duration { return time.Second } }, plan.Undoing, "  1.0s    1.0s"},
+	} {
+		var b Board
+		asked := 0
+		e := started("web17", 5, clone)
+		e.Kind, e.Usual = w.kind, w.usual(&asked)
+		b.Note(at(0), e)
+		for range 2 {
+			if got := b.Lines(at(1), 79, 20)[0]; !strings.HasSuffix(got, w.end) || len(got) != 79 {
+				t.Errorf("%q, want ... %q", got, w.end)
+			}
+		}
+		if asked > 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	}
+}
+
 func TestManyAreCountedAndTheLongestComesFirst(t *testing.T) {
 	var b Board
 	b.Begin(began, 9)

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 	"sync"
 	"testing"
@@ -126,11 +125,12 @@ func TestABundleOfAZoneThatDoesNotRun(t *testing.T) {
 		t.Errorf("%+v", about)
 	}
 	for name, content := range want {
-		if got, err := Read(h.Files(), all[0], name); string(got) != content || err != nil {
-			t.Errorf("%s: %q, %v", name, got, err)
+		got, err := Read(h.Files(), all[0], func(n string) bool { return n == name })
+		if d := cmp.Diff([]File{{name, []byte(content)}}, got); d != "" || err != nil {
+			t.Errorf("%s: %s, %v", name, d, err)
 		}
 	}
-	if got, err := Read(h.Files(), all[0], "root/etc/shadow"); !errors.Is(err, fs.ErrNotExist) {
+	if got, err := Read(h.Files(), all[0], func(n string) bool { return n == "root/etc/shadow" }); got != nil || err != nil {
 		t.Errorf("a file that it does not have: %q, %v", got, err)
 	}
 	info, err := h.Files().Stat(all[0].Path)

@@ -6,22 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/sledctl/sledctl/host"
 )
 
-// Read is the file of a bundle that has this name, root/var/svc/log/x.log for one of the
-// zone's; fs.ErrNotExist if it has none.
-func Read(f host.Files, b Bundle, name string) ([]byte, error) {
-	data, err := read(f, b.Path, name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s of bundle %s: %w", name, b.ID, err)
-	}
-	return data, nil
+// File is one of a bundle.
+type File struct {
+	Name string // root/var/svc/log/x.log for one of the zone's
+	Data []byte
 }
 
-func read(f host.Files, file, name string) ([]byte, error) {
+// Read are the files of a bundle whose names fit, in the order in which it has them.
+func Read(f host.Files, b Bundle, fits func(name string) bool) ([]File, error) {
+	files, err := read(f, b.Path, fits)
+	if err != nil {
+		return nil, fmt.Errorf("read bundle %s: %w", b.ID, err)
+	}
+	return files, nil
+}
+
+func read(f host.Files, file string, fits func(name string) bool) (files []File, err error) {
 	in, err := f.Open(file, 0, 0)
 	if err != nil {
 		return nil, err
@@ -35,11 +39,16 @@ func read(f host.Files, file, name string) ([]byte, error) {
 		head, err := archive.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, fs.ErrNotExist
+			return files, nil
 		case err != nil:
 			return nil, err
-		case head.Name == name:
-			return io.ReadAll(io.LimitReader(archive, memberMax))
+		case !fits(head.Name):
+			continue
 		}
+		data, err := io.ReadAll(io.LimitReader(archive, memberMax))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{head.Name, data})
 	}
 }

@@ -30,7 +30,8 @@ func (b *bracket) run(ctx context.Context, p plan.Plan, keep bool) (plan.Outcome
 
 // tell passes an event on, to those that the lock keeps out, too.
 func (b *bracket) tell(e plan.Event, undoes bool) {
-	told := Event{Event: e, Verb: b.report.Verb, Name: b.name(), Undoes: undoes}
+	view, verb := b.report.View, b.report.Verb
+	told := Event{Event: e, Verb: verb, Name: b.name(), Undoes: undoes, Usual: func() time.Duration { return usual(view, verb) }}
 	b.sign.note(told)
 	if b.env.Observe != nil {
 		b.env.Observe(told)

@@ -71,6 +71,25 @@ func LastOn(view ledger.View, subject string) *Last {
 	return &last
 }
 
+// enough is how many operations it takes to say how long one takes.
+const enough = 3
+
+// usual is the median of how long the operations took that ended well, of those that are the
+// last ones on their subjects and do the same; 0, if those are too few to tell.
+func usual(view ledger.View, verb string) time.Duration {
+	var took []time.Duration
+	for _, last := range Lasts(view) {
+		if last.Verb == verb && last.Result == Done {
+			took = append(took, last.End.Sub(last.Start))
+		}
+	}
+	if len(took) < enough {
+		return 0
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
 // remembered adds to the facts that close an operation what it was. A subject that
 // is gone with them leaves none of its own: that goes to last/deleted.
 func remembered(env Env, view ledger.View, report Report, id string, facts []ledger.Fact) ([]ledger.Fact, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -106,4 +107,41 @@ func lastOf(t *testing.T, env operation.Env, subject string) (last operation.Las
 	t.Helper()
 	value, ok := operationtest.View(t, env).Get(naming.KeyLast + subject)
 	return last, ok && json.Unmarshal(value, &last) == nil
+}
+
+// How long an operation usually takes is the median of those on other subjects, of the same
+// verb, that ended well; it takes three to tell.
+func TestHowLongAnOperationUsuallyTakes(t *testing.T) {
+	env := newEnv(t)
+	var usual func() time.Duration
+	env.Observe = func(e operation.Event) {
+		if usual == nil {
+			usual = e.Usual
+		}
+	}
+	run := func(verb, subject string) time.Duration {
+		t.Helper()
+		r := ends(verb, []plan.Action{action(fakeStep{name: "a"})}, `{"name":"web1"}`)
+		r.Subject, usual = subject, nil
+		if _, err := operation.Run(t.Context(), env, r); err != nil {
+			t.Fatal(err)
+		}
+		return usual()
+	}
+	for _, subject := range []string{"base/1", "base/2", "base/3"} {
+		if got := run("base ensure", subject); got != 0 {
+			t.Errorf("%s: %v, of too few", subject, got)
+		}
+	}
+	var took []time.Duration
+	for _, last := range operation.Lasts(operationtest.View(t, env)) {
+		took = append(took, last.End.Sub(last.Start))
+	}
+	slices.Sort(took)
+	if got := run("base ensure", "base/4"); got != took[1] || got <= 0 {
+		t.Errorf("%v of %v", got, took)
+	}
+	if got := run("base retire", "base/4"); got != 0 {
+		t.Errorf("another verb: %v", got)
+	}
 }

@@ -58,6 +58,8 @@ type Event struct {
 	Name string // of the operation's subject, as she calls it
 	// Undoes says that what was made is taken back, if it does not come to its end.
 	Undoes bool
+	// Usual, if set, is how long such an operation takes on this sled; 0: that is not known.
+	Usual func() time.Duration
 }
 
 func (env Env) warn(all ...error) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -21,11 +22,69 @@ import (
 // most is how much of a log is read, from its end, in bytes.
 const most = 8 << 20
 
-// Log is the log of the service of one zone.
+// Log is the log of one service of one zone of an instance.
 type Log struct {
-	Zone string
-	Root string // of the zone, as the host names it
-	File string // within it
+	Instance string // its name
+	Service  string // its FMRI; of any but Propolis' service, what the log is called
+	Zone     string
+	Root     string // of the zone, as the host names it
+	File     string // within it
+	Own      bool   // it is that of Propolis
+}
+
+// Service says whose logs are meant: Propolis', if it is empty, All, or those of a service
+// or an instance of one, e.g. svc:/network/physical:default.
+type Service string
+
+// All are all services of a zone.
+const All Service = "all"
+
+// fits reports whether a log of a zone is meant, of which own is that of Propolis.
+func (s Service) fits(file, own string) bool {
+	switch asked := smf.LogFile(string(s)); {
+	case path.Dir(file) != smf.LogDir || path.Ext(file) != ".log":
+		return false
+	case s == "":
+		return file == own
+	case s == All:
+		return true
+	case strings.Contains(strings.TrimPrefix(string(s), "svc:/"), ":"):
+		return file == asked
+	default:
+		return strings.HasPrefix(file, strings.TrimSuffix(asked, ".log")+":")
+	}
+}
+
+// of is the log of another service of the same zone, by its file.
+func (l Log) of(file string) Log {
+	if file != l.File {
+		l.File, l.Own, l.Service = file, false, strings.TrimSuffix(path.Base(file), ".log")
+	}
+	return l
+}
+
+// Of are the logs of a zone that are meant, by one of Propolis', sorted by their names. The
+// error is that of a zone without a root, or of its file system.
+func (l Log) Of(files host.Files, s Service) ([]Log, error) {
+	if s == "" {
+		return []Log{l}, nil
+	}
+	root, err := files.In(l.Root)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := root.ReadDir(smf.LogDir)
+	if err != nil {
+		return nil, err
+	}
+	var all []Log
+	for _, info := range infos {
+		if file := path.Join(smf.LogDir, info.Name); info.Mode.IsRegular() && s.fits(file, l.File) {
+			all = append(all, l.of(file))
+		}
+	}
+	slices.SortFunc(all, func(a, b Log) int { return strings.Compare(a.File, b.File) })
+	return all, nil
 }
 
 // Instance is an instance that has logged something, or may have.
@@ -92,33 +151,52 @@ func formerly(ctx context.Context, files host.Files, places ledger.Places, name 
 }
 
 func logOf(s instance.Settings, r record.Record) Log {
+	fmri := layout.ServiceFMRI(s.Blueprint(), r)
 	return Log{
-		Zone: r.Incarnation.Zone, Root: path.Join(r.Incarnation.Zonepath, "root"), File: smf.LogFile(layout.ServiceFMRI(s.Blueprint(), r)),
+		Instance: r.Name, Service: fmri, Zone: r.Incarnation.Zone, Root: path.Join(r.Incarnation.Zonepath, "root"), File: smf.LogFile(fmri), Own: true,
 	}
+}
+
+// Chunk is a part of a log, in whole lines but at its beginning.
+type Chunk struct {
+	Log
+	Bundle string // that has it; empty: the zone itself
+	Data   []byte
+	// Another says that it is of another file than what was read before: the zone was made
+	// again, or the log rotated.
+	Another bool
 }
 
 // Read is the end of the log. It is read through a view that cannot leave the zone: a guest
 // may have planted links there.
-func (l Log) Read(files host.Files) ([]byte, error) {
+func (l Log) Read(files host.Files) (Chunk, error) {
 	root, err := files.In(l.Root)
 	if err != nil {
-		return nil, err
+		return Chunk{}, err
 	}
 	data, _, err := host.Tail(root, l.File, most)
-	return data, err
+	return Chunk{Log: l, Data: data}, err
 }
 
-// Kept is the newest bundle that has one of the logs, with that log; fs.ErrNotExist if none
-// has.
-func Kept(files host.Files, past []Log, oldestFirst []bundle.Bundle) (bundle.Bundle, []byte, error) {
+// Kept is the newest bundle that has one of the zones' logs that are meant, with those logs;
+// fs.ErrNotExist if none has.
+func Kept(files host.Files, past []Log, oldestFirst []bundle.Bundle, s Service) (bundle.Bundle, []Chunk, error) {
 	for _, b := range slices.Backward(oldestFirst) {
 		i := slices.IndexFunc(past, func(l Log) bool { return l.Zone == b.Zone })
 		if i < 0 {
 			continue
 		}
-		data, err := bundle.Read(files, b, "root"+past[i].File)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return b, data, err
+		in := func(name string) string { return strings.TrimPrefix(name, "root") }
+		kept, err := bundle.Read(files, b, func(name string) bool { return s.fits(in(name), past[i].File) })
+		if err != nil {
+			return b, nil, err
+		}
+		var all []Chunk
+		for _, f := range kept {
+			all = append(all, Chunk{Log: past[i].of(in(f.Name)), Bundle: b.ID, Data: f.Data})
+		}
+		if len(all) > 0 {
+			return b, all, nil
 		}
 	}
 	return bundle.Bundle{}, nil, fs.ErrNotExist

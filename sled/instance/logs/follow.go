@@ -14,72 +14,104 @@ const pause = 500 * time.Millisecond
 // silent is after how many pauses without a line it is asked where the log is now.
 const silent = 20
 
-// Follower reads a log as it grows.
+// Follower reads logs as they grow.
 type Follower struct {
 	Files host.Files
-	// Log is where the instance's log is now; false: nowhere.
-	Log func(context.Context) (Log, bool)
+	// Logs are where the logs are now, at most one of an instance's service.
+	Logs func(context.Context) []Log
 
+	tails map[subject]*tail
+	order []*tail // in which they were first seen
+}
+
+// subject is what a log is of, wherever it lies.
+type subject struct{ instance, service string }
+
+// tail is a log that is read.
+type tail struct {
 	log    Log
 	inode  uint64
 	offset int64 // behind the last whole line that was read
+	begun  bool  // something was read, of this log or of one before it
 }
 
 // Next is what has been added since the last Next, in whole lines: at first all that is
-// there. It waits until there is some. Another says that it is of another file than before: the
-// zone was made again, or the log rotated. The error is the context's.
-func (f *Follower) Next(ctx context.Context) (data []byte, another bool, err error) {
-	first := f.log == (Log{})
-	for rounds := 0; ; err = wait(ctx) {
-		if err != nil {
-			return nil, false, err
-		}
-		whole, other, read := f.read()
-		if rounds++; !read || len(whole) == 0 && rounds%silent == 0 { // there is no zone, or it is being made, or goes
-			var found bool
-			if whole, other, found = f.find(ctx); !found {
-				continue
+// there. It waits until there is some. The error is the context's.
+func (f *Follower) Next(ctx context.Context) ([]Chunk, error) {
+	first := f.tails == nil
+	if first {
+		f.find(ctx)
+	}
+	for rounds := 1; ; rounds++ {
+		chunks, lost := f.read()
+		if lost || len(f.tails) == 0 || len(chunks) == 0 && rounds%silent == 0 { // a zone is gone, or being made
+			if f.find(ctx) {
+				more, _ := f.read()
+				chunks = append(chunks, more...)
 			}
 		}
-		if len(whole) > 0 || first {
-			return whole, other && !first, nil
+		if len(chunks) > 0 || first && len(f.tails) > 0 {
+			return chunks, nil
+		}
+		if err := wait(ctx); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// find looks where the log is now, and reads it if that is somewhere else.
-func (f *Follower) find(ctx context.Context) (whole []byte, other, read bool) {
-	log, there := f.Log(ctx)
-	if !there || log == f.log {
-		return nil, false, false
+// find looks where the logs are now; true: one is somewhere else, or new.
+func (f *Follower) find(ctx context.Context) (moved bool) {
+	if f.tails == nil {
+		f.tails = map[subject]*tail{}
 	}
-	f.log, f.inode, f.offset = log, 0, 0
-	return f.read()
+	for _, log := range f.Logs(ctx) {
+		key := subject{log.Instance, log.Service}
+		t := f.tails[key]
+		if t == nil {
+			t = &tail{}
+			f.tails[key], f.order = t, append(f.order, t)
+		}
+		if t.log != log {
+			t.log, t.inode, t.offset = log, 0, 0
+			moved = true
+		}
+	}
+	return moved
+}
+
+// read reads on in all logs; lost: one cannot be read.
+func (f *Follower) read() (chunks []Chunk, lost bool) {
+	for _, t := range f.order {
+		whole, another, ok := t.read(f.Files)
+		lost = lost || !ok
+		if len(whole) > 0 {
+			chunks = append(chunks, Chunk{Log: t.log, Data: whole, Another: another})
+		}
+	}
+	return chunks, lost
 }
 
 // read reads on, through a view that cannot leave the zone.
-func (f *Follower) read() (whole []byte, other, read bool) {
-	if f.log == (Log{}) {
-		return nil, false, false
-	}
-	root, err := f.Files.In(f.log.Root)
+func (t *tail) read(files host.Files) (whole []byte, another, ok bool) {
+	root, err := files.In(t.log.Root)
 	if err != nil {
 		return nil, false, false
 	}
-	info, err := root.Stat(f.log.File)
+	info, err := root.Stat(t.log.File)
 	if err != nil {
 		return nil, false, false
 	}
-	if other = info.Inode != f.inode || info.Size < f.offset; other {
-		f.inode, f.offset = info.Inode, max(info.Size-most, 0)
+	if other := info.Inode != t.inode || info.Size < t.offset; other {
+		t.inode, t.offset, another = info.Inode, max(info.Size-most, 0), t.begun
 	}
-	data, _, err := host.After(root, f.log.File, f.offset, most)
+	data, _, err := host.After(root, t.log.File, t.offset, most)
 	if err != nil {
 		return nil, false, false
 	}
 	whole = data[:bytes.LastIndexByte(data, '\n')+1]
-	f.offset += int64(len(whole))
-	return whole, other, true
+	t.offset += int64(len(whole))
+	t.begun = true
+	return whole, another, true
 }
 
 func wait(ctx context.Context) error {

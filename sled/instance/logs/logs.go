@@ -1,10 +1,13 @@
-// Package logs reads what the service of an instance's Propolis has logged: lines of
-// svc.startd and of the server, in one file of the zone, or of a bundle of one that is gone.
+// Package logs reads what the services of an instance's zone have logged, that of Propolis
+// before all: lines of svc.startd and of the service, in one file of the zone for each, or of a
+// bundle of one that is gone.
 package logs
 
 import (
 	"bytes"
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +15,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 )
 
-// The sources of lines.
+// The writers of lines.
 const (
 	SMF      = "smf" // svc.startd: what it does with the service
 	Propolis = "propolis"
@@ -21,9 +24,54 @@ const (
 // Line is one line.
 type Line struct {
 	Time   time.Time // of itself, else of the line before it; zero: not known
-	Source string    // SMF or Propolis
+	Writer string    // SMF or Propolis; what another service is called
 	Level  string    // empty: the line has none
 	Text   string
+	Fields map[string]json.RawMessage // of a line in JSON: what Text ends with
+}
+
+// Entry is a line with the log that has it.
+type Entry struct {
+	Line
+	Log    Log
+	Bundle string // empty: it is the zone's own log
+}
+
+// Entries are the lines of a part of a log. Times are read as by Parse.
+func (c Chunk) Entries(at time.Time) []Entry {
+	var all []Entry
+	for _, line := range Parse(c.Data, at) {
+		if line.Writer != SMF && !c.Own {
+			line.Writer = c.Service
+		}
+		all = append(all, Entry{line, c.Log, c.Bundle})
+	}
+	return all
+}
+
+// Merged are the lines of several logs by their times. Lines of one log stay as they are, also
+// where a clock was set back, or a line has whole seconds only.
+func Merged(all ...[]Entry) []Entry {
+	type placed struct {
+		Entry
+		at time.Time
+	}
+	var lines []placed
+	for _, of := range all {
+		var latest time.Time
+		for _, e := range of {
+			if e.Time.After(latest) {
+				latest = e.Time
+			}
+			lines = append(lines, placed{e, latest})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b placed) int { return a.at.Compare(b.at) })
+	merged := make([]Entry, len(lines))
+	for i, l := range lines {
+		merged[i] = l.Entry
+	}
+	return merged
 }
 
 // startd is a line of svc.startd's, with a year or without. It is made where the first log is
@@ -54,12 +102,12 @@ func Parse(data []byte, at time.Time) []Line {
 
 func parsed(text string, at time.Time) Line {
 	if found := startd().FindStringSubmatch(text); found != nil {
-		return Line{Time: clock(found[1], at), Source: SMF, Text: found[2]}
+		return Line{Time: clock(found[1], at), Writer: SMF, Text: found[2]}
 	}
 	if own, ok := propolis.ParseLogLine(text); ok {
-		return Line{Time: own.Time, Source: Propolis, Level: own.Level, Text: own.Text}
+		return Line{Time: own.Time, Writer: Propolis, Level: own.Level, Text: own.Text, Fields: own.Fields}
 	}
-	line := Line{Source: Propolis, Text: text}
+	line := Line{Writer: Propolis, Text: text}
 	if strings.Contains(text, "panicked") {
 		line.Level = "fatal"
 	}
@@ -83,7 +131,7 @@ func clock(text string, at time.Time) time.Time {
 }
 
 // Since leaves out what is older, and has a time that says so.
-func Since(all []Line, since time.Time) []Line {
+func Since(all []Entry, since time.Time) []Entry {
 	for i, line := range all {
 		if !line.Time.IsZero() && !line.Time.Before(since) {
 			return all[i:]
@@ -93,7 +141,7 @@ func Since(all []Line, since time.Time) []Line {
 }
 
 // Last are the last n lines; all of them if n is 0.
-func Last(all []Line, n int) []Line {
+func Last(all []Entry, n int) []Entry {
 	if n > 0 && len(all) > n {
 		return all[len(all)-n:]
 	}
