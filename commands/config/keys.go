@@ -23,8 +23,8 @@ const variablePrefix = "SLEDCTL_"
 func Keys() []Key {
 	var keys []Key
 	entries := manual()
-	for _, section := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		for _, field := range reflect.VisibleFields(section.Type) {
+	for section := range reflect.TypeFor[Config]().Fields() {
+		for field := range section.Type.Fields() {
 			name := section.Tag.Get("toml") + "." + field.Tag.Get("toml")
 			keys = append(keys, Key{
 				Name: name, Variable: variable(name), Default: field.Tag.Get("default"), Doc: field.Tag.Get("doc"),
@@ -73,9 +73,9 @@ func variable(name string) string {
 // Keys is for the manual.
 func fields() map[string]reflect.StructField {
 	all := map[string]reflect.StructField{}
-	for _, section := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+	for section := range reflect.TypeFor[Config]().Fields() {
 		name := section.Tag.Get("toml")
-		for _, field := range reflect.VisibleFields(section.Type) {
+		for field := range section.Type.Fields() {
 			all[name+"."+field.Tag.Get("toml")] = field
 		}
 	}

@@ -58,20 +58,21 @@ func load(s Source) (Config, loader, error) {
 	}
 	layers = append(layers, layer{values: fromEnvironment(s.Env), where: variable})
 	l := loader{source: s, fields: all, values: map[string]any{}, where: map[string]string{}}
-	v := viper.New()
 	for _, layer := range layers {
 		for _, key := range slices.Sorted(maps.Keys(layer.values)) {
 			l.check(layer, key)
-		}
-		if err := v.MergeConfigMap(nested(layer.values)); err != nil {
-			return Config{}, l, fmt.Errorf("merging settings: %w", err)
 		}
 	}
 	if len(l.problems) > 0 {
 		return Config{}, l, errors.Join(l.problems...)
 	}
+	v := viper.New()
+	err := v.MergeConfigMap(nested(l.values))
+	if err != nil {
+		return Config{}, l, fmt.Errorf("merging settings: %w", err)
+	}
 	var c Config
-	err := v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" })
+	err = v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" })
 	if err != nil {
 		return Config{}, l, fmt.Errorf("reading settings: %w", err)
 	}
@@ -111,7 +112,7 @@ func fromEnvironment(environ []string) map[string]any {
 }
 
 func isSection(name string) bool {
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+	for field := range reflect.TypeFor[Config]().Fields() {
 		if field.Tag.Get("toml") == name {
 			return true
 		}

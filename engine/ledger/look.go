@@ -34,7 +34,9 @@ func (l *Ledger) look(ctx context.Context) (*survey, error) {
 			known = v.found.text
 		}
 	}
-	l.each(visits, func(v *probe) { v.flush(l.files) })
+	for _, v := range visits {
+		v.believe()
+	}
 	l.seen, l.absent = map[string]*copyAt{}, nil
 	for _, v := range visits {
 		if v.found != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
+	"golang.org/x/sync/errgroup"
 )
 
 // probe is one look at one place.
@@ -19,8 +20,9 @@ type probe struct {
 	found  *copyAt
 	err    error
 
-	info host.Info
-	data []byte // the whole file, if it has to be verified
+	info    host.Info
+	data    []byte // the whole file, if it has to be verified
+	flushed *errgroup.Group
 }
 
 // read fetches what is not known of the file.
@@ -45,6 +47,7 @@ func (v *probe) read(files host.Files) {
 	if v.info, v.err = in.Stat(); v.err != nil {
 		return
 	}
+	v.flush(files)
 	if v.before.same(v.info) && v.before.text.End == format.EndComplete && v.info.Size > v.before.info.Size && v.follow(in) {
 		return
 	}
@@ -142,17 +145,21 @@ func (v *probe) verified(known *format.Text) (*format.Text, error) {
 	return t, nil
 }
 
-// flush makes sure that what was read is on disk: its writer may have been killed
-// before it was. That costs nothing if it is on disk.
+// flush makes sure that what is read is on disk: its writer may have been killed
+// before it was. That costs little if it is on disk, and is under way while the file is
+// read and verified: see believe.
 func (v *probe) flush(files host.Files) {
-	if v.found == nil || v.found == v.before {
+	v.flushed = &errgroup.Group{}
+	v.flushed.Go(func() error { return files.Sync(v.File()) })
+	v.flushed.Go(func() error { return files.SyncDir(v.Directory) })
+}
+
+// believe waits until what was found is on disk. Otherwise nothing was found.
+func (v *probe) believe() {
+	if v.flushed == nil {
 		return
 	}
-	err := files.Sync(v.File())
-	if err == nil {
-		err = files.SyncDir(v.Directory)
-	}
-	if err != nil {
+	if err := v.flushed.Wait(); err != nil && v.found != nil {
 		v.found, v.err = nil, fmt.Errorf("flush %s: %w", v.File(), err)
 	}
 }

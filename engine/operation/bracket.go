@@ -85,11 +85,6 @@ func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(con
 	for _, p := range outcome.Passed {
 		env.warn(p)
 	}
-	defer func() {
-		if err := b.record.write(env.Host.Files(), env.RunDir, *report); err != nil {
-			env.warn(fmt.Errorf("keep the trace: %w", err))
-		}
-	}()
 
 	facts := closing(d, *report)
 	if seal != nil && outcome.Err() == nil {
@@ -100,25 +95,46 @@ func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(con
 					report.Outcome.Leftovers = append(report.Outcome.Leftovers, a.Object)
 				}
 			}
+			b.trace()()
 			return *report, err
 		}
 		facts = append(facts, sealed...)
 	}
+	traced := b.trace()
 	view, err := book.Update(context.WithoutCancel(ctx), func(view ledger.View) ([]ledger.Fact, error) {
 		return remembered(env, view, *report, report.ID, facts)
 	})
+	traced()
 	if err != nil {
 		return *report, errors.Join(outcome.Err(), &OutcomeError{Err: err})
 	}
 	report.View = view
+	var behind []plan.Action
 	switch {
 	case outcome.Err() == nil:
-		b.tidy(ctx, d.Behind)
+		behind = d.Behind
 	case len(outcome.Leftovers) == 0:
-		b.tidy(ctx, d.Reverted)
+		behind = d.Reverted
+	}
+	if len(behind) > 0 {
+		b.tidy(ctx, behind)
+		b.trace()()
 	}
 	report.Elapsed = time.Since(report.Started)
 	return *report, outcome.Err()
+}
+
+// trace keeps what was done until now, while the outcome is written; the function that it
+// returns waits for that. A trace that cannot be kept costs nobody anything but a warning.
+func (b *bracket) trace() (wait func()) {
+	report := *b.report
+	kept := make(chan error, 1)
+	go func() { kept <- b.record.write(b.env.Host.Files(), b.env.RunDir, report) }()
+	return func() {
+		if err := <-kept; err != nil {
+			b.env.warn(fmt.Errorf("keep the trace: %w", err))
+		}
+	}
 }
 
 // noteStep adds what has ended to the steps.

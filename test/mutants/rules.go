@@ -138,7 +138,7 @@ func ofMembers() []Mutant {
 			Name: "a new copy is on disk before it counts",
 			Plant: []Patch{
 				{"engine/ledger/join.go", "l.replace(at, t.As(format.NewID()))", "func() error { if MUTANT { return overwrite(l.files, at.File(), t.As(format.NewID())) }; return OLD }()"},
-				{"engine/ledger/probe.go", "err := files.Sync(v.File())", "if MUTANT && !slices.ContainsFunc(v.found.text.Epochs, func(e Epoch) bool { return e.Seated(v.found.text.Copy) }) { return }; OLD"},
+				{"engine/ledger/probe.go", "v.flushed.Go(func() error { return files.Sync(v.File()) })", "if data, _ := host.ReadFile(files, v.File()); MUTANT { if t, err := format.Verify(data, nil); err == nil && !slices.ContainsFunc(t.Epochs, func(e Epoch) bool { return e.Seated(t.Copy) }) { return } }; OLD"},
 			},
 			Found: needed("join:_on_disk_before_it_counts", "healthy disks are refused"),
 		},
