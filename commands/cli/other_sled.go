@@ -228,7 +228,7 @@ func (e *Env) SledFile() string {
 // AskSleds asks sleds of the operator's file for their status, and prints what they
 // answered. The error is for the exit code of the worst.
 func AskSleds(ctx context.Context, e *Env, f sleds.File, names []string) error {
-	if err := sleds.List(true).Check(e.Output); err != nil {
+	if err := sleds.List(true, e.Now()).Check(e.Output); err != nil {
 		return err
 	}
 	run := func(ctx context.Context, words []string) (string, string, int, error) {
@@ -236,7 +236,7 @@ func AskSleds(ctx context.Context, e *Env, f sleds.File, names []string) error {
 		return string(answer.Stdout), string(answer.Stderr), answer.Exit, err
 	}
 	asked := f.Ask(ctx, run, names)
-	if err := sleds.List(true).Print(e.Streams.Out, e.Output, asked); err != nil {
+	if err := sleds.List(true, e.Now()).Print(e.Streams.Out, e.Output, asked); err != nil {
 		return err
 	}
 	switch sleds.Worst(asked) {

@@ -91,7 +91,7 @@ func (s screen) rows(all []events.Event) (head []string, shown []Row) {
 	s.short = terminal.ShortPools(slices.Compact(pools))
 	heads := []string{"TIME", "WHO", "WHAT", "OBJECT", "RESULT", "TOOK"}
 	if s.width >= wide {
-		heads = []string{"TIME", "WHO", "VIA", "ID", "WHAT", "OBJECT", "RESULT", "TOOK"}
+		heads = []string{"TIME", "WHO", "VIA", "WHAT", "OBJECT", "RESULT", "TOOK"}
 	}
 	rows := [][]string{heads}
 	for _, v := range all {
@@ -108,16 +108,47 @@ func (s screen) rows(all []events.Event) (head []string, shown []Row) {
 		if s.width < wide && s.newDay(all, i) {
 			r.Lines, r.Main = append(r.Lines, s.style(terminal.Faint, v.Start.In(s.zone).Format(time.DateOnly))), 1
 		}
-		r.Lines = append(r.Lines, s.line(rows[i+1], widths, styleOf(v), orDash(s.short(terminal.Printable(v.Text(s.whole)))))...)
+		r.Lines = append(r.Lines, s.line(rows[i+1], widths, styleOf(v), orDash(s.short(terminal.Printable(v.Text(s.whole)))), orDash(idOf(v)))...)
 		if v.Error != "" {
-			for _, line := range terminal.Wrapped(s.short(terminal.Printable(v.Error)), s.width-indent) {
-				r.Lines = append(r.Lines, strings.Repeat(" ", indent)+line)
-			}
+			r.Lines = append(r.Lines, s.below(s.short(terminal.Printable(v.Error)), widths)...)
 		}
 		shown = append(shown, r)
 	}
-	return s.line(heads, widths, terminal.Plain, "CHANGED"), shown
+	return s.line(heads, widths, terminal.Plain, "CHANGED", "ID"), shown
 }
+
+// below is text below a line: at the column CHANGED, where that has room, else indented.
+func (s screen) below(text string, widths []int) []string {
+	by := indent
+	if at := sum(widths); s.width >= wide && s.width-at >= leastRoom {
+		by = at
+	}
+	lines := terminal.Wrapped(text, s.width-by)
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", by) + lines[i]
+	}
+	return lines
+}
+
+// sum is how wide the columns are together, each with the gap behind it.
+func sum(widths []int) (all int) {
+	for _, width := range widths {
+		all += width + 2
+	}
+	return all
+}
+
+// idOf are the digits of an id that sledctl trace takes; empty: it has none.
+func idOf(v events.Event) string {
+	id, _, _ := strings.Cut(v.ID, "-")
+	return id
+}
+
+// idWidth is how wide a column of them is.
+const idWidth = 8
+
+// leastRoom is as little as the column CHANGED has.
+const leastRoom = 20
 
 // indent is how far what stands below a line is indented.
 const indent = 10
@@ -145,8 +176,7 @@ func (s screen) cells(v events.Event) []string {
 	if v.By.From != "" {
 		who += " (" + terminal.Printable(v.By.From) + ")"
 	}
-	id, _, _ := strings.Cut(v.ID, "-")
-	return []string{at.Format(time.DateTime), who, orDash(string(v.By.Via)), orDash(id), what(v), object, resultOf(v), took}
+	return []string{at.Format(time.DateTime), who, orDash(string(v.By.Via)), what(v), object, resultOf(v), took}
 }
 
 // resultOf is a result as people see it: what went wrong is upper case.
@@ -172,8 +202,9 @@ func styleOf(v events.Event) terminal.Style {
 	return terminal.Plain
 }
 
-// line is a row with what changed next to it, or below where that has no room.
-func (s screen) line(cells []string, widths []int, style terminal.Style, changed string) []string {
+// line is a row with what changed next to it, or below where that has no room, and with the
+// id where lines are wide.
+func (s screen) line(cells []string, widths []int, style terminal.Style, changed, id string) []string {
 	var plain, shown strings.Builder
 	for i, cell := range cells {
 		pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2)
@@ -183,17 +214,26 @@ func (s screen) line(cells []string, widths []int, style terminal.Style, changed
 		}
 		shown.WriteString(cell + pad)
 	}
-	used := ansi.StringWidth(plain.String())
-	switch room := s.width - used; {
-	case used > s.width: // a name is too long to stand next to anything
-		return hung(terminal.Wrapped(strings.Join(strings.Fields(plain.String()), "  ")+"  "+changed, s.width-indent), "", indent)
-	case room < 20 && changed != "CHANGED":
-		return append([]string{strings.TrimRight(shown.String(), " ")}, indented(terminal.Wrapped(changed, s.width-indent))...)
-	case room < 20:
-		return []string{strings.TrimRight(shown.String(), " ")}
-	default:
-		return hung(terminal.Wrapped(changed, room), shown.String(), used)
+	used, end := ansi.StringWidth(plain.String()), 0
+	if s.width >= wide {
+		end = 2 + idWidth
 	}
+	room := s.width - used - end
+	var lines []string
+	switch {
+	case room < 0: // a name is too long to stand next to anything
+		return hung(terminal.Wrapped(strings.Join(append(strings.Fields(plain.String()), changed, id), "  "), s.width-indent), "", indent)
+	case room < leastRoom && changed != "CHANGED" && changed != "-":
+		lines = append([]string{strings.TrimRight(shown.String(), " ")}, indented(terminal.Wrapped(changed, s.width-indent))...)
+	case room < leastRoom:
+		lines = []string{strings.TrimRight(shown.String(), " ")}
+	default:
+		lines = hung(terminal.Wrapped(changed, room), shown.String(), used)
+	}
+	if end > 0 {
+		lines[0] += strings.Repeat(" ", max(0, s.width-idWidth-ansi.StringWidth(lines[0]))) + id
+	}
+	return lines
 }
 
 // hung is lines of which the first one stands behind a beginning, and the others below it.

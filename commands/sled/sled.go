@@ -51,14 +51,14 @@ func newList(env *cli.Env) *cobra.Command {
 
 // list prints how the sleds are reached.
 func list(e *cli.Env, f sleds.File) error {
-	if err := sleds.List(false).Check(e.Output); err != nil {
+	if err := sleds.List(false, e.Now()).Check(e.Output); err != nil {
 		return err
 	}
 	var all []sleds.Asked
 	for _, name := range f.Names() {
 		all = append(all, sleds.Asked{Name: name, Way: f.Sleds[name].Way(), Current: name == f.Current})
 	}
-	return sleds.List(false).Print(e.Streams.Out, e.Output, all)
+	return sleds.List(false, e.Now()).Print(e.Streams.Out, e.Output, all)
 }
 
 func newAdd(env *cli.Env) *cobra.Command {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sledctl/sledctl/commands/terminal"
 )
@@ -21,6 +22,8 @@ type Asked struct {
 	Verdict string `json:"verdict,omitempty"` // of status; UNKNOWN: it did not say; empty: it was not asked
 	VMs     string `json:"vms,omitempty"`     // that are up, of those that are wanted up, if that differs
 	Detail  string `json:"detail,omitempty"`  // the first problem, or why it did not say
+	// Since is when the first problem began; null: there is none, or the sled does not know.
+	Since *time.Time `json:"since,omitempty"`
 }
 
 // Run runs a program, the first of the words, and gives what it printed and its exit code.
@@ -51,8 +54,11 @@ func ask(ctx context.Context, run Run, name string) Asked {
 		return unknown(err)
 	}
 	var said struct {
-		Verdict   string
-		Problems  []struct{ Text string }
+		Verdict  string
+		Problems []struct {
+			Text  string
+			Since *time.Time
+		}
 		Instances struct {
 			Up       int
 			WantedUp int `json:"wanted_up"`
@@ -66,7 +72,7 @@ func ask(ctx context.Context, run Run, name string) Asked {
 		asked.VMs = fmt.Sprintf("%d/%d", up, wanted)
 	}
 	if len(said.Problems) > 0 {
-		asked.Detail = said.Problems[0].Text
+		asked.Detail, asked.Since = said.Problems[0].Text, said.Problems[0].Since
 	}
 	return asked
 }
@@ -83,22 +89,35 @@ func saidInstead(stderr string, exit int) string {
 	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(line, "sledctl: "), "error: "), fmt.Sprintf("exit %d", exit))
 }
 
-// List is how sleds are printed; asked says whether with what they answered.
-func List(asked bool) terminal.List[Asked] {
+// List is how sleds are printed; asked says whether with what they answered. People see ages
+// as of now.
+func List(asked bool, now time.Time) terminal.List[Asked] {
+	list := terminal.List[Asked]{Kind: "Sled", Name: func(s Asked) string { return s.Name }}
 	type column = terminal.Column[Asked]
-	columns := []column{
+	list.Columns = []column{
 		{Name: "name", Value: func(s Asked) string { return s.Name }},
 		{Name: "way", Value: func(s Asked) string { return s.Way }},
 		{Name: "current", Value: func(s Asked) string { return map[bool]string{true: "yes", false: "-"}[s.Current] }},
 	}
 	if asked {
-		columns = append(columns,
+		list.Columns = append(list.Columns,
 			column{Name: "verdict", Value: func(s Asked) string { return s.Verdict }},
 			column{Name: "vms", Value: func(s Asked) string { return cmp.Or(s.VMs, "-") }, Right: true},
 			column{Name: "detail", Value: func(s Asked) string { return cmp.Or(s.Detail, "-") }},
+			column{Name: "since", Extra: true, Value: func(s Asked) string { return s.since(func(t time.Time) string { return t.Format(time.RFC3339) }) },
+				Human: func(s Asked) string { return s.since(func(t time.Time) string { return terminal.Age(now, t) }) }},
 		)
+		list.Table = []string{"name", "way", "current", "verdict", "vms", "since", "detail"}
 	}
-	return terminal.List[Asked]{Kind: "Sled", Name: func(s Asked) string { return s.Name }, Columns: columns}
+	return list
+}
+
+// since is when the first problem began, written so; "-": that is not known.
+func (s Asked) since(write func(time.Time) string) string {
+	if s.Since == nil {
+		return "-"
+	}
+	return write(*s.Since)
 }
 
 // Worst is the worst of the verdicts: OK, ATTENTION, or TROUBLE, also where one did not say.

@@ -1,8 +1,10 @@
 package sleds
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -56,6 +58,25 @@ func TestTheCommandLineOfSSH(t *testing.T) {
 	} {
 		if got := strings.Join(Sled{SSH: test.ssh}.Command(words, test.terminal), " "); got != test.want {
 			t.Errorf("%s\nwant %s", got, test.want)
+		}
+	}
+}
+
+// Since when a sled is as it is, is what it reports about its first problem, and nothing else.
+func TestSinceWhenIsWhatTheSledSays(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	f := File{Sleds: map[string]Sled{"a": {SSH: "a"}}}
+	for _, w := range []struct{ says, since, age string }{
+		{`{"verdict":"TROUBLE","problems":[{"text":"x","since":"2026-11-26T11:42:00Z"},{"text":"y","since":"2026-11-20T11:42:00Z"}]}`, "2026-11-26T11:42:00Z", "18m"},
+		{`{"verdict":"TROUBLE","problems":[{"text":"x","since":null}]}`, "-", "-"},
+		{`{"verdict":"OK","problems":[]}`, "-", "-"},
+		{`no answer`, "-", "-"},
+	} {
+		asked := f.Ask(t.Context(), func(context.Context, []string) (string, string, int, error) { return w.says, "", 0, nil }, []string{"a"})
+		list := List(true, now)
+		since := list.Columns[len(list.Columns)-1]
+		if got := []string{since.Value(asked[0]), since.Human(asked[0])}; since.Name != "since" || got[0] != w.since || got[1] != w.age {
+			t.Errorf("%s: %s %q", w.says, since.Name, got)
 		}
 	}
 }
