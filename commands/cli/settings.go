@@ -83,7 +83,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 	s := zoneSettings(c)
 	s.Namespace, s.ControlLink, s.GZVNIC, s.GuestLink = naming.NamespaceID(namespace), net.ControlLink, net.GZVNIC, c.Network.GuestLink
 	s.CPUs, s.Memory = c.Instance.CPUs, uint64(c.Instance.Memory)
-	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir > 0, c.Paths.Run, bundleSettings(c)
+	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir != (config.Reservoir{}), c.Paths.Run, bundleSettings(c)
 	s.MakeBase, s.Versions = makeBase(c), &e.versions
 	s.SecretDir = SecretDir(c, h)
 	if c.Network.GZAddress.IsValid() {
@@ -205,7 +205,7 @@ func (e *Env) BootstrapSettings() (bootstrap.Settings, error) {
 	disks.FormatBlank, disks.Lost, disks.RefreshWitness = e.FormatBlank, e.NewLedger, e.RefreshWitness
 	e.WarnOfKeys(disks)
 	return bootstrap.Settings{
-		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: NetworkSettings(c), Reap: ReapSettings(c), Base: BaseSettings(c),
+		Storage: disks, Memory: memory.Settings{Auto: c.Instance.Reservoir.Auto, Percent: c.Instance.Reservoir.Percent, Reservoir: uint64(c.Instance.Reservoir.Size)}, Network: NetworkSettings(c), Reap: ReapSettings(c), Base: BaseSettings(c),
 		CreateLedger: e.createLedger, RelocateLedger: e.relocateLedger, RefreshWitness: e.RefreshWitness, Pools: e.ZonePools,
 		Reread:     func() (bootstrap.Settings, error) { e.rereadConfig(); return e.BootstrapSettings() },
 		FillSpares: fillSpares(c), Spares: c.Instance.Spares,

@@ -100,8 +100,8 @@ type Instance struct {
 	CPUs   int  `toml:"cpus" default:"2" doc:"virtual CPUs of an instance whose description has none"`
 	Memory Size `toml:"memory" default:"2G" doc:"memory of an instance whose description has none"`
 	// Reservoir is of all instances together.
-	Reservoir Size `toml:"reservoir" default:"0" doc:"size that bootstrap gives the VMM reservoir, for all instances together; 0: unchanged"`
-	Spares    int  `toml:"spares" default:"0" doc:"zones kept cloned ahead on each pool for new VMs, by bootstrap and the agent; 0: none"`
+	Reservoir Reservoir `toml:"reservoir" default:"0" doc:"size that bootstrap gives the VMM reservoir, for all instances together: a size, a part of the sled's memory, or auto: what the host can spare; 0: unchanged"`
+	Spares    int       `toml:"spares" default:"0" doc:"zones kept cloned ahead on each pool for new VMs, by bootstrap and the agent; 0: none"`
 }
 
 // Bundle is what is kept of zones that go.
@@ -154,6 +154,13 @@ type NICs struct {
 	DisableDuringMigration bool     `toml:"disable_during_migration" default:"false" doc:"change no record while a VM of the sled is migrating"`
 	Agent                  bool     `toml:"agent" default:"true" doc:"the agent does what nics sync does, if nics.url is set"`
 	FirstLook              Duration `toml:"first_look" default:"10m" doc:"latest time after the agent's start at which it first does so; the earliest is a fifth of it, chosen at random, so that sleds do not ask at once"`
+}
+
+// Reservoir is the memory that is set aside for VMs: one of the three, or none.
+type Reservoir struct {
+	Auto    bool
+	Percent int // of the sled's memory, 1 to 99
+	Size    Size
 }
 
 // Size is a number of bytes, written with zfs(8)'s units: 2G.

@@ -169,7 +169,7 @@ func all() config.Config {
 			Packaging: "lofs", Directory: "/opt/p", Binary: "/opt/p/server", Bootrom: "/blob/fw", LibraryPath: "/a:/b", Images: []string{"/img/p.tar.gz"}, Port: 1,
 		},
 		Names:    config.Names{ZonePrefix: "z_", BasePrefix: "b_", VNICPrefix: "v_", GuestPrefix: "g_"},
-		Instance: config.Instance{CPUs: 4, Memory: 8 << 30, Reservoir: 64 << 30},
+		Instance: config.Instance{CPUs: 4, Memory: 8 << 30, Reservoir: config.Reservoir{Size: 64 << 30}},
 		Bundle:   config.Bundle{Directory: "/var/crash/zones", MaxSize: 3 << 30},
 		Agent:    config.Agent{Listen: []string{"unix:/a.sock", "tcp:127.0.0.1:1"}, TombstoneTTL: config.Duration(90 * time.Second)},
 		Nexus:    config.Nexus{URL: "http://10.0.0.1:12221", Mode: "doorbell"},

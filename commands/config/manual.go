@@ -69,7 +69,7 @@ func manual() map[string]entry {
 		"instance.cpus":      {fmt.Sprintf("1 to %d", spec.MaxCPUs), "4"},
 		"instance.memory":    {"size in whole MiB, at least 1M", "8G"},
 		"instance.spares":    {"0 to 64", "4"},
-		"instance.reservoir": {"size in whole MiB, at most what the kernel allows", "64G"},
+		"instance.reservoir": {"auto, 1% to 99% of the sled's memory, or a size in whole MiB, at most what the kernel allows", "auto"},
 
 		"bundle.directory": {aDirectory + " that exists", "/var/crash/zones"},
 		"bundle.max_size":  {"size", "4G"},

@@ -37,6 +37,7 @@ func TestTheBoundsOfTheManualHold(t *testing.T) {
 		{"network.mtu", "0, or 1280 to 65535 bytes", []string{"0", "1280", "65535"}, []string{"1279", "65536", "-1"}, ""},
 		{"propolis.port", "1 to 65535", []string{"1", "65535"}, []string{"0", "65536"}, ""},
 		{"instance.memory", "whole MiB, at least 1M", []string{"1048576"}, []string{"0", "1572864"}, ""},
+		{"instance.reservoir", "auto, 1% to 99%", []string{"auto", "1%", "99%"}, []string{"0%", "100%", "automatic"}, ""},
 		{"instance.reservoir", "whole MiB", []string{"0", "1048576"}, []string{"1572864"}, ""},
 		{"network.underlay", "at least 4 addresses", []string{"10.0.0.0/30"}, []string{"10.0.0.0/31"}, ""},
 		{"storage.salt", "64 hexadecimal digits", []string{strings.Repeat("0", 64)}, []string{strings.Repeat("0", 62)}, "SLEDCTL_STORAGE_KEY=command:k"},

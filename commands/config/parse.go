@@ -13,7 +13,7 @@ import (
 // decode is parse as viper's decoder calls it, for each value that it stores.
 // Sections come along too.
 func (l *loader) decode(_, to reflect.Type, value any) (any, error) {
-	if to.Kind() == reflect.Struct && !reflect.PointerTo(to).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+	if to.Kind() == reflect.Struct && to != reflect.TypeFor[Reservoir]() && !reflect.PointerTo(to).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return value, nil
 	}
 	if reflect.TypeOf(value) == to {
@@ -43,6 +43,8 @@ func (l *loader) parse(t reflect.Type, value any) (any, error) {
 		return flag(value)
 	case reflect.TypeFor[Size]():
 		return l.size(value)
+	case reflect.TypeFor[Reservoir]():
+		return l.reservoir(value)
 	}
 	return unmarshalled(t, value)
 }
@@ -120,6 +122,24 @@ func (l *loader) size(value any) (Size, error) {
 		return Size(n), err
 	}
 	return 0, fmt.Errorf(`%v is not a size: "2G"`, value)
+}
+
+// reservoir reads auto, a percentage or a size.
+func (l *loader) reservoir(value any) (Reservoir, error) {
+	words, ok := value.(string)
+	percent, isPart := strings.CutSuffix(words, "%")
+	switch {
+	case ok && words == "auto":
+		return Reservoir{Auto: true}, nil
+	case ok && isPart:
+		n, err := strconv.Atoi(percent)
+		if err != nil || n < 1 || n > 99 {
+			return Reservoir{}, fmt.Errorf("%q is not from 1%% to 99%%", words)
+		}
+		return Reservoir{Percent: n}, nil
+	}
+	size, err := l.size(value)
+	return Reservoir{Size: size}, err
 }
 
 // unmarshalled is for addresses and prefixes.

@@ -29,12 +29,19 @@ func (s State) Size() uint64 { return s.Free + s.Allocated }
 // ErrSyntax is output that is not rsrvrctl's.
 var ErrSyntax = errors.New("output of rsrvrctl that cannot be understood")
 
+// ErrMemory is output that does not tell the host's memory.
+var ErrMemory = errors.New("output of prtconf -m that tells no memory")
+
 // ErrLimit is a size that the kernel does not let the reservoir have: more than
 // its limit, or less than guests have taken (ENOSPC of vmmr_set_target).
 var ErrLimit = fmt.Errorf("%w: beyond what the kernel allows, or below what guests have taken", host.ErrRefused)
 
 func queryCommand() host.Command {
 	return host.Command{Program: "rsrvrctl", Args: []string{"-q"}, ReadOnly: true}
+}
+
+func memoryCommand() host.Command {
+	return host.Command{Program: "prtconf", Args: []string{"-m"}, ReadOnly: true}
 }
 
 func setCommand(size uint64) host.Command {
@@ -72,6 +79,24 @@ func Query(ctx context.Context, h host.Host) (State, error) {
 		return State{}, fmt.Errorf("query the VMM reservoir: %w", err)
 	}
 	return Parse(out)
+}
+
+// Memory is the host's memory, in bytes, which are whole MiB (usr/src/cmd/prtconf/prtconf.c).
+// Errors: ErrMemory, a *host.CommandError.
+func Memory(ctx context.Context, h host.Host) (uint64, error) {
+	out, err := run(ctx, h, memoryCommand())
+	if err != nil {
+		return 0, fmt.Errorf("query the memory: %w", err)
+	}
+	return parseMemory(out)
+}
+
+func parseMemory(out []byte) (uint64, error) {
+	n, err := strconv.ParseUint(strings.TrimSuffix(string(out), "\n"), 10, 44)
+	if err != nil || n == 0 { // prtconf prints 0 where it cannot tell
+		return 0, fmt.Errorf("%w: %q", ErrMemory, out)
+	}
+	return n << 20, nil
 }
 
 // Set gives the reservoir a size, in bytes, of which parts of a MiB do not

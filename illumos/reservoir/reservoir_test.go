@@ -31,6 +31,15 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestMemoryIsWhatPrtconfTells(t *testing.T) {
+	for said, want := range map[string]uint64{"1048064\n": 1048064 << 20, "0\n": 0, "": 0, "much\n": 0, "-1\n": 0, "99999999999999999\n": 0} {
+		got, err := parseMemory([]byte(said))
+		if got != want || (err == nil) != (want > 0) || err != nil && !errors.Is(err, ErrMemory) {
+			t.Errorf("%q: %d, %v", said, got, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(printed)
 	f.Fuzz(func(t *testing.T, text string) {

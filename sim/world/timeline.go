@@ -98,6 +98,7 @@ const (
 	StepAddress           = "address"            // until a static address is ok
 	StepPropolis          = "propolis"           // from enabling its service until it answers
 	StepVNIC              = "vnic"               // dladm create-vnic
+	StepReservoir         = "reservoir"          // rsrvrctl -s, for each GiB by which the reservoir grows
 	StepLink              = "link"               // dladm show-linkprop, of each link
 )
 

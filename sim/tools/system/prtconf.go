@@ -13,10 +13,14 @@ import (
 // memoryMB is the memory of the sled.
 const memoryMB = 1048064
 
-// Prtconf is the command prtconf with -v, and with -D or without it.
+// Prtconf is the command prtconf with -m alone, or with -v, and with -D or without it.
 func Prtconf(tx *world.Tx, c cli.Call) cli.Reply {
-	given, operands := cli.Options(c.Args, "vD", nil)
-	cli.Simulated(given.Has('v') && len(operands) == 0 && c.Zone == world.GlobalZone)
+	given, operands := cli.Options(c.Args, "mvD", nil)
+	cli.Simulated(given.Has('v') != given.Has('m') && len(operands) == 0 && c.Zone == world.GlobalZone)
+	if given.Has('m') {
+		cli.Simulated(!given.Has('D'))
+		return cli.Reply{Stdout: fmt.Sprintf("%d\n", memoryMB)}
+	}
 	// The manufacturer that the SMBIOS tells.
 	maker, machine := "Supermicro", "i86pc"
 	if tx.State.Mode == world.Helios {
