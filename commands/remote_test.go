@@ -63,7 +63,7 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 		t.Errorf("delete: %+v", there)
 	}
 
-	same("instance ensure web2 --cpus 99", 2)
+	same("instance ensure web2 --cpus 999", 2)
 	same("instance ensure Web --cpus 1", 2)
 	same("instance ensure web2 --cpus 8", 5)
 	same("instance ensure web2 --protect --no-protect", 2)

@@ -42,7 +42,7 @@ func mutations() []func(s *spec.InstanceSpec) {
 		set("s", spec.VirtioSocket{CID: 3, PCI: spec.PCIPath{Device: 25}}), set("s", spec.VirtioSocket{CID: 2, PCI: spec.PCIPath{Device: 25}}), set("s", spec.VirtioSocket{CID: 1 << 32, PCI: spec.PCIPath{Device: 25}}),
 		set("p9", spec.SoftNPUP9{PCI: spec.PCIPath{Device: 26}}), set("fails", spec.MigrationFailureInjector{}), set("new", spec.Other{Tag: "newer_thing", Body: []byte(`{}`)}),
 	}
-	for _, n := range []uint8{0, 1, 32, 33} {
+	for _, n := range []uint8{0, 1, 32, 255} {
 		all = append(all, func(s *spec.InstanceSpec) { s.Board.CPUs = n })
 	}
 	for _, leaf := range []uint32{0, 0xffff, 0x10000, 0x80000000, 0x80010000} {

@@ -70,10 +70,14 @@ func (e *Error) Error() string {
 
 func (*Error) Kind() fault.Kind { return fault.Failed }
 
-// Hint returns what to do about memory that the server did not get: the kernel
+// Hint returns what to do about CPUs that the build does not have (its limit is what it tells,
+// lib/propolis/src/vcpu.rs), and about memory that the server did not get: the kernel
 // says ENOSPC, and a published server (feature omicron-build) takes memory from
 // the reservoir only, which is empty by default. Empty for all else.
 func (e *Error) Hint() string {
+	if _, most, refused := strings.Cut(e.Cause, " virtual CPUs requested, but only up to "); refused {
+		return "ask for fewer CPUs: this build of propolis-server has at most " + strings.TrimSuffix(most, " supported") + "; Oxide's published build has at most 254"
+	}
 	if !strings.Contains(e.Cause, "(os error 28)") {
 		return ""
 	}

@@ -290,14 +290,14 @@ func TestLoadRefuses(t *testing.T) {
 		"an image with blanks":           {"[propolis]\nimages = [\"/a b\"]", "", `sled.toml:2: propolis.images: "/a b" has a character that zoneadm does not pass on as it is`},
 		"a packaging":                    {"[propolis]\npackaging = \"rpm\"", "", `sled.toml:2: propolis.packaging: "rpm" is not auto, lofs or image`},
 		"prefixes":                       {"[names]\nvnic_prefix = \"v1\"", "", `sled.toml:2: names: VNIC prefix "v1" ends in a digit, which would run into the number`},
-		"no CPUs":                        {"[instance]\ncpus = 0", "", `sled.toml:2: instance.cpus: 0 is not between 1 and 32`},
-		"more CPUs than Propolis takes":  {"[instance]\ncpus = 33", "", `sled.toml:2: instance.cpus: 33 is not between 1 and 32`},
+		"no CPUs":                        {"[instance]\ncpus = 0", "", `sled.toml:2: instance.cpus: 0 is not between 1 and 254`},
+		"more CPUs than Propolis takes":  {"[instance]\ncpus = 255", "", `sled.toml:2: instance.cpus: 255 is not between 1 and 254`},
 		"a time without a unit":          {"[agent]\ntombstone_ttl = \"5\"", "", `sled.toml:2: agent.tombstone_ttl: 5 is not a time above 0: "90s", "5m", "24h"`},
 		"a control plane without a port": {"[nexus]\nurl = \"http://fd00::1\"", "", `sled.toml:2: nexus.url: "http://fd00::1": want http://ADDRESS:PORT`},
 		"a way that is none":             {"[nexus]\nmode = \"bell\"", "", `sled.toml:2: nexus.mode: "bell": want doorbell, upcall, auto or off`},
 		"bundles in a relative place":    {"[bundle]\ndirectory = \"crash\"", "", `sled.toml:2: bundle.directory: "crash" is not an absolute name: /a/b`},
 		"half a MiB":                     {"[instance]\nmemory = 524288", "", `sled.toml:2: instance.memory: 524288 bytes is not a whole number of MiB`},
-		"two things":                     {"[instance]\ncpus = 0\nmemory = 1", "", "sled.toml:2: instance.cpus: 0 is not between 1 and 32\nsled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},
+		"two things":                     {"[instance]\ncpus = 0\nmemory = 1", "", "sled.toml:2: instance.cpus: 0 is not between 1 and 254\nsled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Load(source(c.file, c.env))

@@ -19,7 +19,7 @@ type Flags struct {
 // Add gives a command the flags; file says whether --file is one of them.
 func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 	flags, w := cmd.Flags(), &f.Wanted
-	flags.Var(cli.IntFlag{Value: &w.CPUs}, "cpus", "virtual CPUs, 1 to 32")
+	flags.Var(cli.IntFlag{Value: &w.CPUs}, "cpus", "virtual CPUs, 1 to 254")
 	flags.Var(cli.SizeFlag{Value: &w.Memory}, "memory", "guest memory, e.g. 8G")
 	flags.Var(cli.FuncFlag{Kind: "PATH[,readonly]", Read: func(s string) error {
 		d, err := record.ParseDisk(s)

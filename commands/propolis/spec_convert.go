@@ -37,7 +37,7 @@ What a server would refuse is an error. The command does not look for files and 
 		RunE: env.Run(func(_ context.Context, args []string) error { return runSpecConvert(env, args[0], o) }),
 	}
 	flags := cmd.Flags()
-	flags.Var(cli.IntFlag{Value: &o.wanted.CPUs}, "cpus", "virtual CPUs, 1 to 32 (default: as in FILE, else instance.cpus)")
+	flags.Var(cli.IntFlag{Value: &o.wanted.CPUs}, "cpus", "virtual CPUs, 1 to 254 (default: as in FILE, else instance.cpus)")
 	flags.Var(cli.SizeFlag{Value: &o.wanted.Memory}, "memory", "guest memory, e.g. 8G (default: as in FILE, else instance.memory)")
 	flags.StringVar(&o.parse.CPUID, "cpuid-profile", "", "the [cpuid.NAME] that the guest sees (default: bhyve's)")
 	flags.BoolVar(&o.parse.HyperV, "hyperv", false, "show Hyper-V to the guest")

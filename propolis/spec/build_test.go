@@ -29,7 +29,7 @@ func web1() Description {
 
 // full is a machine with no free place.
 func full() Description {
-	d := Description{ID: id, Name: "full", CPUs: MaxCPUs, MemoryMiB: 1 << 20}
+	d := Description{ID: id, Name: "full", CPUs: 32, MemoryMiB: 1 << 20}
 	for i := range MaxDisks {
 		d.Disks = append(d.Disks, Disk{Path: fmt.Sprintf("/vms/%d.img", i)})
 	}
@@ -101,8 +101,8 @@ func TestBuildRefuses(t *testing.T) {
 		want   string
 	}{
 		"an id that is no UUID":            {func(d *Description) { d.ID = "web1" }, `id: "web1" is not a UUID`},
-		"no CPUs":                          {func(d *Description) { d.CPUs = 0 }, "cpus: 0 is not from 1 to 32"},
-		"CPUs that would fit after a wrap": {func(d *Description) { d.CPUs = 257 }, "cpus: 257 is not from 1 to 32"},
+		"no CPUs":                          {func(d *Description) { d.CPUs = 0 }, "cpus: 0 is not from 1 to 254"},
+		"CPUs that would fit after a wrap": {func(d *Description) { d.CPUs = 257 }, "cpus: 257 is not from 1 to 254"},
 		"no memory":                        {func(d *Description) { d.MemoryMiB = 0 }, "board.memory_mb: there is no memory"},
 		"a 13th disk":                      {func(d *Description) { d.Disks = make([]Disk, 13) }, "disks: 13 are more than 12"},
 		"a 9th NIC":                        {func(d *Description) { d.NICs = make([]NIC, 9) }, "nics: 9 are more than 8"},

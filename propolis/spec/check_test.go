@@ -58,7 +58,7 @@ func TestCheckFinds(t *testing.T) {
 		"two boot orders": {
 			func(s *InstanceSpec) { s.Components["x"] = BootSettings{} }, "components.x", "boot-settings is a boot_settings already",
 		},
-		"33 CPUs":     {func(s *InstanceSpec) { s.Board.CPUs = 33 }, "board.cpus", "33 CPUs are not from 1 to 32"},
+		"255 CPUs":    {func(s *InstanceSpec) { s.Board.CPUs = 255 }, "board.cpus", "255 CPUs are not from 1 to 254"},
 		"no chipset":  {func(s *InstanceSpec) { s.Board.Chipset.Type = "" }, "board.chipset.type", `there is no chipset "": want i440_fx`},
 		"an odd leaf": {func(s *InstanceSpec) { s.Board.CPUID.Entries[0].Leaf = 0x10000 }, "board.cpuid.entries[0].leaf", "leaf 0x10000 is out of range"},
 		"a leaf twice": {
@@ -153,7 +153,7 @@ func TestCheckFinds(t *testing.T) {
 		"a part of a later version": {
 			func(s *InstanceSpec) { s.Components["x"] = Other{Tag: "newer_thing"} }, "components.x.type", "no released Propolis server has a component newer_thing",
 		},
-		"no CPUs":        {func(s *InstanceSpec) { s.Board.CPUs = 0 }, "board.cpus", "0 CPUs are not from 1 to 32"},
+		"no CPUs":        {func(s *InstanceSpec) { s.Board.CPUs = 0 }, "board.cpus", "0 CPUs are not from 1 to 254"},
 		"no memory":      {func(s *InstanceSpec) { s.Board.MemoryMiB = 0 }, "board.memory_mb", "there is no memory"},
 		"16 TiB and all": {func(s *InstanceSpec) { s.Board.MemoryMiB = 16 << 20 }, "board.memory_mb", "16777216 MiB are more than a machine can address, 16776192"},
 		"another hypervisor": {

@@ -335,7 +335,7 @@ func TestWhatIsWrongWithAConfigIsToldAtOnce(t *testing.T) {
 
 // What a server would not take is told by the config's own keys.
 func TestWhatIsWrongWithTheSpecOfAConfigIsToldByItsKeys(t *testing.T) {
-	d, err := Parse([]byte(`main = {boot_order = ["disk", "net0"], cpus = 40, memory = 1024}
+	d, err := Parse([]byte(`main = {boot_order = ["disk", "net0"], cpus = 255, memory = 1024}
 [dev.disk]
 driver = "pci-nvme"
 pci-path = "1.4.0"
@@ -352,7 +352,7 @@ path = "disk.img"
 		t.Fatal(err)
 	}
 	want := []string{
-		"line 1: main.cpus: 40 CPUs are not from 1 to 32",
+		"line 1: main.cpus: 255 CPUs are not from 1 to 254",
 		`line 12: block_dev."disk.img".path: "disk.img" is not an absolute name`,
 		`line 9: dev.net0.vnic: "" is no VNIC`,
 		"line 1: main.boot_order[0]: disk is on bus 1: only those on bus 0 are booted from",

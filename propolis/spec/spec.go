@@ -35,9 +35,9 @@ type Board struct {
 
 // MaxCPUs bounds Board.CPUs, and with it the CPUs of every instance and of the
 // configuration. Builds for Oxide's racks (feature omicron-build) take 254, all others 32
-// (MAX_VCPUS of bin/propolis-server in oxidecomputer/propolis); sledctl cannot ask a server
-// for its build, so the smaller one counts.
-const MaxCPUs = 32
+// (lib/propolis/src/vcpu.rs in oxidecomputer/propolis); sledctl cannot ask a server for its
+// build: one that takes fewer says so when the machine is made.
+const MaxCPUs = 254
 
 // Chipset is a kind of chipset; ChipsetI440FX is the only one.
 type Chipset struct {

@@ -60,6 +60,9 @@ func (c *creation) checkBoard() error {
 		return errNoEntry
 	case b.CPUs == 0 || b.CPUs > most:
 		return fmt.Errorf("%d virtual CPUs requested, but only up to %d supported", b.CPUs, most)
+	case b.CPUs > world.Processors:
+		// Guess: the words. That more than the host has is refused is known.
+		return errors.New("failed to create machine: Invalid argument (os error 22)")
 	case b.Memory == 0:
 		return errors.New("failed to create machine: Invalid argument (os error 22)")
 	}

@@ -10,6 +10,9 @@ import "errors"
 // on a large machine.
 const reservoirLimit = 1 << 40 / 5 * 4
 
+// Processors is how many the sled has, all on-line: two threads of each of 64 cores.
+const Processors = 128
+
 // Reservoir is what the kernel reports about it, in bytes.
 type Reservoir struct{ Free, Allocated, Transient, Limit uint64 }
 

@@ -49,7 +49,7 @@ func bootAgain(
 	s Settings, choose chooser, d *operation.Decision, old record.Record, next *record.Record, seen Observed, at operation.Stamp,
 ) (clearing []plan.Action, p progress, err error) {
 	b := s.Blueprint()
-	if err := fits(next.Spec, seen.Room, old, false); err != nil {
+	if err := fits(next.Spec, seen, old, false); err != nil {
 		return nil, progress{}, err
 	}
 	incarnation := *old.Incarnation

@@ -306,7 +306,7 @@ func resumed(b layout.Blueprint, d *operation.Decision, old, next record.Record,
 func beginIncarnation(
 	s Settings, choose chooser, d *operation.Decision, old record.Record, next *record.Record, seen Observed, at operation.Stamp, c EnsureRequest,
 ) (clearing []plan.Action, err error) {
-	if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
+	if err := fits(next.Spec, seen, old, seen.Inside.VM.State != ""); err != nil {
 		return nil, err
 	}
 	clearing, next.Leaving = teardown(s, old, seen, at, StopTime), old.Incarnations()

@@ -162,7 +162,11 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err != nil {
 				return Observed{}, err
 			}
-			seen, err := lookWhenOpen(ctx, s, h, view, r, c.Wanted.apply(r.Spec).Disks, boot)
+			wanted := c.Wanted.apply(r.Spec)
+			seen, err := lookWhenOpen(ctx, s, h, view, r, wanted.Disks, boot)
+			if err == nil {
+				seen.Processors, err = observeProcessors(ctx, wanted.CPUs, h)
+			}
 			if err == nil {
 				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.Machine, seen.Inv)
 			}

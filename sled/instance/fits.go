@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/processor"
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
@@ -48,9 +49,42 @@ func observeReservoir(ctx context.Context, configured bool, h host.Host) (*reser
 	return &state, err
 }
 
-// fits reports whether there is memory for a new life. What the instance's present
-// one has is given back first.
-func fits(spec record.Spec, room *reservoir.State, old record.Record, booted bool) error {
+// manyCPUs is up to how many virtual CPUs the host is not asked for its processors: each
+// sled has as many.
+const manyCPUs = 4
+
+// observeProcessors asks the host for its processors, where a VM wants many; else it is 0.
+func observeProcessors(ctx context.Context, wanted int, h host.Host) (int, error) {
+	if wanted <= manyCPUs {
+		return 0, nil
+	}
+	return processor.Online(ctx, h)
+}
+
+// TooManyCPUsError is a VM with more virtual CPUs than the host has processors, for
+// which no machine can be made.
+type TooManyCPUsError struct{ CPUs, Online int }
+
+// Error shows both.
+func (e *TooManyCPUsError) Error() string {
+	return fmt.Sprintf("cpus is %d, and the sled has %d processors on-line", e.CPUs, e.Online)
+}
+
+func (*TooManyCPUsError) Kind() fault.Kind { return fault.Refused }
+
+// Unwrap says that it is refused.
+func (*TooManyCPUsError) Unwrap() error { return host.ErrRefused }
+
+// Hint says what would be right.
+func (e *TooManyCPUsError) Hint() string { return fmt.Sprintf("ask for %d CPUs or fewer", e.Online) }
+
+// fits reports whether there are processors and memory for a new life. The memory of the
+// instance's present one is given back first.
+func fits(spec record.Spec, seen Observed, old record.Record, booted bool) error {
+	if seen.Processors > 0 && spec.CPUs > seen.Processors {
+		return &TooManyCPUsError{CPUs: spec.CPUs, Online: seen.Processors}
+	}
+	room := seen.Room
 	if room == nil {
 		return nil
 	}

@@ -221,7 +221,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 		"in a dataset of another": {with(func(x *scene) {
 			x.Datasets[3].User[naming.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 		}), nil, "marked as instance " + otherID},
-		"more CPUs than there can be": {func(s *adoption.Inspection) { s.Machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
+		"more CPUs than there can be": {func(s *adoption.Inspection) { s.Machine.Spec.Board.CPUs = 255 }, nil, "cpus"},
 		"a taken name":                {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Name = "web1" }), "the name"},
 		"a taken address":             {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
 		"a taken MAC":                 {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Control = r.Control }), "MAC"},

@@ -157,7 +157,7 @@ func TestAMachineThatCannotBeIsRefusedWithAllReasons(t *testing.T) {
 			`m.toml: 2 problems: line 29: dev.net1.pci-path: at 0.9.0 is a-second; line 12: block_dev.volume.path: "/dev/zvol/dsk/tank/c": want a volume that exists (zfs create -V SIZE tank/c)`,
 		},
 		"no CPUs": {
-			Wanted{Machine: machineOf(t, strings.Replace(machineConfig, "[main]", "[main]\ncpus = 255", 1))}, "m.toml: line 3: main.cpus: 255 CPUs are not from 1 to 32",
+			Wanted{Machine: machineOf(t, strings.Replace(machineConfig, "[main]", "[main]\ncpus = 255", 1))}, "m.toml: line 3: main.cpus: 255 CPUs are not from 1 to 254",
 		},
 		"more memory than there is": {
 			Wanted{Machine: machineOf(t, strings.Replace(machineConfig, "[main]", "[main]\nmemory = 1152921504606846976", 1))},

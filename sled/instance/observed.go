@@ -53,6 +53,8 @@ type Observed struct {
 	Inside Inside
 	// Room is the VMM reservoir; nil where none is configured.
 	Room *reservoir.State
+	// Processors is how many are on-line; 0 where they were not asked for.
+	Processors int
 	// Profile is what lies in the zone as its site profile; nil if none.
 	Profile []byte
 	// Source is what an arrival's source says; zero where nothing arrives.

@@ -91,7 +91,7 @@ func rootPrograms(mode world.Mode) map[string]string {
 		"/dev/vmmctl": "", "/dev/viona": "",
 		"/opt/oxide/propolis-server/bin/propolis-server": "",
 	}
-	sbin := []string{"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "zfs", "zpool", "svcadm", "svccfg", "fstyp", "prtconf"}
+	sbin := []string{"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "zfs", "zpool", "svcadm", "svccfg", "fstyp", "prtconf", "psrinfo"}
 	bin := []string{"svcs", "svcprop", "zonename", "pfexec", "ctrun", "sh", "bash", "ksh93"}
 	if mode != world.SmartOS {
 		bin = append(bin, "pkg")
