@@ -74,7 +74,7 @@ func ShownState(s Instance) string {
 // is less than since its record was written.
 func ShownSince(now time.Time, s Instance) string {
 	if s.Since.IsZero() {
-		return "<" + terminal.Age(now, s.Updated)
+		return "<" + terminal.Bound(now, s.Updated)
 	}
 	return terminal.Age(now, s.Since)
 }

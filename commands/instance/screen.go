@@ -48,7 +48,7 @@ func screen(s *terminal.Stream, now time.Time, c comparison.Comparison) error {
 	var b bytes.Buffer
 	shown := cli.ShowInstance(c.Instance)
 	state := cli.ShownState(shown)
-	since := cli.ShownSince(now, shown)
+	since := lasting(now, shown)
 	if c.Reason != "" {
 		since += ": " + terminal.ShortPools(nil)(c.Reason)
 	}
@@ -80,6 +80,22 @@ func screen(s *terminal.Stream, now time.Time, c comparison.Comparison) error {
 	}
 	_, err := s.Write(b.Bytes())
 	return err
+}
+
+// lasting says how long an instance has been in its state: how long its VM is up, or how long
+// ago it ended.
+func lasting(now time.Time, i cli.Instance) string {
+	age := terminal.Age(now, i.Since)
+	if i.Since.IsZero() {
+		age = "less than " + terminal.Bound(now, i.Updated)
+	}
+	switch i.State {
+	case record.Running:
+		return "up " + age
+	case record.Failed, record.Stopped:
+		return age + " ago"
+	}
+	return "for " + age
 }
 
 // partWidth is the width of the labels of parts.

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -48,10 +49,7 @@ func (s *screen) sign(p status.Problem) string {
 
 // problem is one problem, with what to type below it or, where both fit, next to it.
 func (s *screen) problem(n int, p status.Problem) []string {
-	text := s.short(p.Text)
-	if p.Since != nil {
-		text += ", " + terminal.Ago(s.Sled.Time, *p.Since)
-	}
+	text := s.short(dated(s.Sled.Time, p))
 	next := nextOf(p)
 	head := fmt.Sprintf("%2d %s ", n, s.sign(p))
 	const indent = 5
@@ -69,6 +67,24 @@ func (s *screen) problem(n int, p status.Problem) []string {
 		block = append(block, strings.Repeat(" ", indent)+s.style(terminal.Strong, line))
 	}
 	return block
+}
+
+// dated is the text of a problem with how long ago it began: before the reason, if it has one.
+func dated(now time.Time, p status.Problem) string {
+	age, comma := "", ", "
+	switch {
+	case p.Since != nil:
+		age = terminal.Ago(now, *p.Since)
+	case p.NotBefore != nil:
+		age = "less than " + terminal.Bound(now, *p.NotBefore) + " ago"
+	default:
+		return p.Text
+	}
+	why := ""
+	if p.Reason != "" {
+		why, comma = ": "+p.Reason, " "
+	}
+	return strings.TrimSuffix(p.Text, why) + comma + age + why
 }
 
 // nextOf is what to do about a problem: by hand first, then what to type.

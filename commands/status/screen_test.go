@@ -24,13 +24,14 @@ func sick() status.Status {
 	at := time.Date(2026, 11, 23, 6, 44, 10, 0, time.UTC)
 	earlier := at.Add(-17 * time.Minute)
 	vm := func(name string) status.Subject { return status.Subject{Kind: "instance", Name: name} }
+	const long = "Propolis restarted and lost the VM, and because of that this text is longer than a terminal is wide"
 	s := status.Status{
 		Sled: status.Sled{Name: "drill", Time: at, Release: "OmniOS v11 r151056"}, Verdict: status.IsTrouble,
 		Problems: []status.Problem{
 			{Code: "disk-absent", Severity: status.Trouble, Subject: status.Subject{Kind: "disk", Name: "c14t0d0"}, Hands: "put it back",
 				Text: "disk c14t0d0 (u2:3, A412F396) is absent; 10 VMs run on, without its pool", Next: []string{"zpool clear " + pool}, Count: 10},
-			{Code: "vm-failed", Severity: status.Trouble, Subject: vm("web01"), Since: &earlier, Text: "web01 failed: its service is in maintenance", Next: []string{"sledctl instance ensure web01"}},
-			{Code: "vm-failed", Severity: status.Trouble, Subject: vm("web06"), Text: "web06 failed: Propolis restarted and lost the VM, and because of that this text is longer than a terminal is wide", Next: []string{"sledctl instance ensure web06"}},
+			{Code: "vm-failed", Severity: status.Trouble, Subject: vm("web01"), Since: &earlier, Reason: "its service is in maintenance", Text: "web01 failed: its service is in maintenance", Next: []string{"sledctl instance ensure web01"}},
+			{Code: "vm-failed", Severity: status.Trouble, Subject: vm("web06"), NotBefore: &earlier, Reason: long, Text: "web06 failed: " + long, Next: []string{"sledctl instance ensure web06"}},
 			{Code: "vm-absent", Severity: status.Trouble, Subject: status.Subject{Kind: "instances"}, Text: "12 VMs are absent: sled was rebooted", Next: []string{"sledctl instance ensure --all"}, Count: 12},
 			{Code: "pool-full", Severity: status.Attention, Text: "pool rpool is 95% full: 10.3G free", Next: []string{"sledctl storage list --pool rpool"}},
 			{Code: "vm-changed", Severity: status.Attention, Subject: vm("web10"), Text: "web10 runs, and its zone's configuration was changed: net", Next: []string{"sledctl instance get web10"}},
@@ -113,7 +114,7 @@ func TestAScreenFits(t *testing.T) {
 			if what == "problems" {
 				joined := strings.Join(strings.Fields(text), " ")
 				for _, p := range sick().Problems {
-					if !strings.Contains(joined, p.Text) || !strings.Contains(joined, p.Next[0]) {
+					if !strings.Contains(joined, strings.TrimSuffix(p.Text, ": "+p.Reason)) || !strings.Contains(joined, p.Reason) || !strings.Contains(joined, p.Next[0]) {
 						t.Errorf("at %d: %q or %q is not whole", width, p.Text, p.Next[0])
 					}
 				}

@@ -24,20 +24,34 @@ func Ago(now, t time.Time) string {
 // Age writes how long something has been so, for people: "12s", "3h".
 func Age(now, since time.Time) string { return coarse(max(now.Sub(since), 0)) }
 
+// Bound is an age that is not exceeded by what began at some time after this: an Age that is
+// rounded up.
+func Bound(now, after time.Time) string {
+	d := max(now.Sub(after), 0)
+	return coarse(d + unit(d) - 1)
+}
+
 // coarse is a duration in its largest unit, cut, not rounded.
 func coarse(d time.Duration) string {
-	const day = 24 * time.Hour
+	u := unit(d)
+	return fmt.Sprintf("%d%c", d/u, map[time.Duration]rune{time.Second: 's', time.Minute: 'm', time.Hour: 'h', day: 'd', 365 * day: 'y'}[u])
+}
+
+const day = 24 * time.Hour
+
+// unit is the largest unit that a duration is written in.
+func unit(d time.Duration) time.Duration {
 	switch {
 	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
+		return time.Second
 	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
+		return time.Minute
 	case d < 2*day:
-		return fmt.Sprintf("%dh", d/time.Hour)
+		return time.Hour
 	case d < 2*365*day:
-		return fmt.Sprintf("%dd", d/day)
+		return day
 	}
-	return fmt.Sprintf("%dy", d/(365*day))
+	return 365 * day
 }
 
 // Elapsed writes how long something took: "12ms", "1.7s", "2m05s".

@@ -98,3 +98,14 @@ func TestElapsed(t *testing.T) {
 		}
 	}
 }
+
+func TestBound(t *testing.T) {
+	now := time.Date(2026, 11, 23, 6, 44, 10, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "0s", 0: "0s", time.Millisecond: "1s", 17 * time.Minute: "17m", 17*time.Minute + 1: "18m", 59*time.Second + 1: "1m", 47*time.Hour + 1: "2d",
+	} {
+		if got := Bound(now, now.Add(-d)); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -77,9 +78,10 @@ func (j *judge) vmProblem(group []instance.Instance) Problem {
 	first := group[0]
 	p := Problem{Code: codeOf(first), Severity: Trouble, Subject: ofVM(first), Count: len(group)}
 	why := ""
-	if said := because(first); said != "" {
-		why = ": " + said
+	if p.Reason = because(first); p.Reason != "" {
+		why = ": " + p.Reason
 	}
+	p.Since, p.NotBefore = began(group)
 	if len(group) == 1 {
 		p.Text = first.Name + " " + saysState(first) + why
 		p.Next = []string{"sledctl instance ensure " + first.Name}
@@ -89,6 +91,33 @@ func (j *judge) vmProblem(group []instance.Instance) Problem {
 	p.Text = fmt.Sprintf("%d VMs %s%s", len(group), many(saysState(first)), why)
 	p.Next = []string{"sledctl instance ensure --all"}
 	return p
+}
+
+// began is when VMs failed: the first of them, as far as that is known of each, else the time
+// after which all of them did. What is wrong with a VM in another way has no beginning.
+func began(group []instance.Instance) (since, notBefore *time.Time) {
+	if group[0].State != record.Failed {
+		return nil, nil
+	}
+	var at time.Time
+	known := true
+	for _, i := range group {
+		known = known && !i.Since.IsZero()
+		earliest := i.Since
+		if earliest.IsZero() {
+			earliest = i.Updated // it was as it was wanted when its record was written
+		}
+		if at.IsZero() || earliest.Before(at) {
+			at = earliest
+		}
+	}
+	switch {
+	case at.IsZero():
+		return nil, nil
+	case known:
+		return &at, nil
+	}
+	return nil, &at
 }
 
 // codeOf is what is wrong with a VM that is down.
@@ -132,7 +161,11 @@ func because(i instance.Instance) string {
 	if strings.HasPrefix(i.Reason, rebooted) {
 		return rebooted
 	}
-	return unnamed(i.Reason)
+	reason := unnamed(i.Reason)
+	if state, ok := strings.CutPrefix(reason, "its Propolis does not run: the service is "); ok {
+		return "its service is " + state
+	}
+	return reason
 }
 
 // unprepared tells that bootstrap comes first, as after each boot of the sled, with all

@@ -270,3 +270,34 @@ func TestTheOrderOfUrgency(t *testing.T) {
 		t.Errorf("%s: %v", s.Verdict, s.Unknown)
 	}
 }
+
+// A VM that failed has the time when it did, or one after which it did. VMs of one reason have
+// the earliest of theirs.
+func TestWhenVMsFailed(t *testing.T) {
+	earlier, later := now.Add(-time.Hour), now.Add(-time.Minute)
+	at := func(state string, since, updated time.Time) instance.Instance {
+		i := vm("db1", state, "x", pool1)
+		i.Since, i.Updated = since, updated
+		return i
+	}
+	for name, c := range map[string]struct {
+		vms              []instance.Instance
+		since, notBefore *time.Time
+	}{
+		"it is known":              {[]instance.Instance{at("failed", later, earlier)}, &later, nil},
+		"the record is older":      {[]instance.Instance{at("failed", time.Time{}, earlier)}, nil, &earlier},
+		"of two":                   {[]instance.Instance{at("failed", later, later), at("failed", earlier, earlier)}, &earlier, nil},
+		"of two, one is not known": {[]instance.Instance{at("failed", earlier, earlier), at("failed", time.Time{}, later)}, nil, &earlier},
+		"nothing is known":         {[]instance.Instance{at("failed", time.Time{}, time.Time{})}, nil, nil},
+		"one that has not failed":  {[]instance.Instance{at("absent", time.Time{}, earlier)}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := well()
+			seen.Instances = c.vms
+			p := Judge(seen).Problems[0]
+			if diff := cmp.Diff([]*time.Time{c.since, c.notBefore}, []*time.Time{p.Since, p.NotBefore}); diff != "" || p.Reason != "x" {
+				t.Errorf("%s, reason %q", diff, p.Reason)
+			}
+		})
+	}
+}

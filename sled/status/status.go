@@ -71,8 +71,12 @@ type Problem struct {
 	Severity Severity `json:"severity"`
 	Subject  Subject  `json:"subject"`
 	Text     string   `json:"text"`
+	// Reason is the end of Text, behind a colon: why it is so; empty: Text has no such end.
+	Reason string `json:"reason,omitempty"`
 	// Since is when it began, null where nothing tells.
 	Since *time.Time `json:"since"`
+	// NotBefore is where there is no Since: it began at some time after this; nil: not known.
+	NotBefore *time.Time `json:"not_before,omitempty"`
 	// Hands is what must be done by hand before Next; empty: nothing.
 	Hands string `json:"hands,omitempty"`
 	// Next are the commands to type, as they stand.
