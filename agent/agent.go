@@ -51,6 +51,7 @@ type Settings struct {
 	// many.
 	Status     func(context.Context) (api.Status, error)
 	Operations func(context.Context, int) (api.Events, error)
+	Logs       Logs
 	NICs       *NICs // their records in NAPI; nil: they are not synced
 	// SparePools lists the pools with a base; nil: no spares are made.
 	SparePools func(ledger.View) []string
@@ -229,7 +230,7 @@ func countStart(ctx context.Context, env operation.Env) (epoch uint64, err error
 // reply for an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, flat: a.FlatNetwork, read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, flat: a.FlatNetwork, logs: a.Logs, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
 		Handler:           a.inflight.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

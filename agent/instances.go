@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/engine/operation"
@@ -191,4 +192,118 @@ func (w *work) command(c call, verb func(context.Context, operation.Env) (instan
 	}
 	shown := api.InstanceOf(now)
 	return api.Changed{Instance: &shown}, nil
+}
+
+// What the Propolis servers have logged, as instance logs prints it.
+
+// logReaders is how many requests read logs at once: each may read some megabytes.
+const logReaders = 4
+
+// Logs reads logs. It passes on the lines that are meant, at least once and the oldest
+// first, and what is to be said next to them. If it follows, it also passes on what comes, until
+// the context ends.
+type Logs func(ctx context.Context, q api.LogQuery, follow bool, tell func(lines []api.LogLine, cut bool) error, note func(string)) error
+
+// withLogs adds their endpoints.
+func withLogs(all []endpoint) []endpoint {
+	first, keys := api.Version{Major: 1}, []string{"instances", "service", "previous", "since", "last"}
+	return append(all,
+		endpoint{method: http.MethodGet, path: "/instance-logs", id: "instance_logs", summary: "What the Propolis servers of instances have logged, as instance logs",
+			since: first, reply: api.Logs{}, query: keys, serve: (*server).instanceLogs},
+		endpoint{method: http.MethodGet, path: "/instance-log-events", id: "instance_log_events", summary: "The same, and what they log from then on, as server-sent events",
+			since: first, reply: api.LogLine{}, query: keys, stream: (*server).instanceLogEvents},
+	)
+}
+
+func (s *server) instanceLogs(c call) (any, *api.Error) {
+	q, err := api.ParseLogQuery(c.URL.Query())
+	if err != nil {
+		return nil, api.BadRequest(err.Error())
+	}
+	leave, refused := s.readLogs(c)
+	if refused != nil {
+		return nil, refused
+	}
+	defer leave()
+	all := api.Logs{Items: []api.LogLine{}, Notes: []string{}}
+	err = s.logs(c.Context(), q, false, func(lines []api.LogLine, cut bool) error {
+		all.Items, all.Cut = append(all.Items, lines...), all.Cut || cut
+		return nil
+	}, func(text string) { all.Notes = append(all.Notes, text) })
+	if err != nil {
+		return nil, failed(err)
+	}
+	return all, nil
+}
+
+// readLogs waits for its turn to read logs.
+func (s *server) readLogs(c call) (leave func(), refused *api.Error) {
+	select {
+	case s.readers <- struct{}{}:
+		return func() { <-s.readers }, nil
+	case <-c.Context().Done():
+		return nil, failed(context.Cause(c.Context()))
+	}
+}
+
+// instanceLogEvents begins to answer with the first lines: what fails before that is an
+// answer of its own. What ends it later but the one who reads it, is its last event.
+func (s *server) instanceLogEvents(w http.ResponseWriter, c call) *api.Error {
+	q, err := api.ParseLogQuery(c.URL.Query())
+	if err != nil {
+		return api.BadRequest(err.Error())
+	}
+	if q.Previous {
+		return api.BadRequest("previous: a bundle does not grow")
+	}
+	leave, refused := s.readLogs(c)
+	if refused != nil {
+		return refused
+	}
+	leave = sync.OnceFunc(leave)
+	defer leave()
+	s.meter.streams.Add(1)
+	defer s.meter.streams.Add(-1)
+	out := logStream{begin: func() (func(string, any) error, *api.Error) {
+		leave() // from here on it reads what is added
+		return s.stream(w)
+	}}
+	err = s.logs(c.Context(), q, true, out.tell, func(text string) { out.notes = append(out.notes, text) })
+	switch {
+	case err == nil || out.send != nil && c.Context().Err() != nil:
+		return nil
+	case out.send == nil:
+		return failed(err)
+	}
+	_ = out.send("event: failure\n", failed(err).Body(c.id))
+	return nil
+}
+
+// logStream sends lines as events, from the first ones on.
+type logStream struct {
+	begin func() (func(string, any) error, *api.Error)
+	send  func(string, any) error // nil: it has not begun
+	notes []string                // that go before the next lines
+}
+
+func (o *logStream) tell(lines []api.LogLine, cut bool) error {
+	if o.send == nil {
+		send, refused := o.begin()
+		if refused != nil {
+			return refused
+		}
+		o.send = send
+	}
+	for _, text := range o.notes {
+		if err := o.send("event: note\n", text); err != nil {
+			return err
+		}
+	}
+	o.notes = nil
+	for _, l := range lines {
+		if err := o.send("event: line\n", l); err != nil {
+			return err
+		}
+	}
+	return o.send("event: whole\n", api.LogsWhole{Cut: cut})
 }

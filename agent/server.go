@@ -27,6 +27,8 @@ type server struct {
 	views     *views
 	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
+	logs      Logs
+	readers   chan struct{} // those who read logs
 	// read is told that the control plane has read a VM at a generation.
 	read  func(VM)
 	log   *slog.Logger

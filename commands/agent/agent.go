@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/events"
+	"github.com/sledctl/sledctl/commands/logread"
 	"github.com/sledctl/sledctl/commands/nics"
 	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/engine/operation"
@@ -49,6 +50,7 @@ sled's NIC records in Triton's NAPI up to date, as nics sync does (nics.agent).
   GET /vmms/ID/events         the same, of one VM
   GET /status                 whether the sled is well, as status -o json
   GET /operations             the newest operations, as events -o json: last
+  GET /instance-logs          what instance logs prints: instances, service, previous, since, last
   GET /healthz                answers if the agent does
   GET /metrics                the agent's figures, for Prometheus
 
@@ -125,6 +127,9 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 	}
 	s.Status = func(ctx context.Context) (api.Status, error) { return status.Look(ctx, e) }
 	s.Operations = func(ctx context.Context, n int) (api.Events, error) { return events.Newest(ctx, e, n) }
+	s.Logs = func(ctx context.Context, q api.LogQuery, follow bool, tell func([]api.LogLine, bool) error, note func(string)) error {
+		return logread.Read(ctx, e, q, follow, logread.AgentMost, tell, note)
+	}
 	if c.Nexus.URL != "" {
 		if s.Nexus, err = url.Parse(c.Nexus.URL); err != nil {
 			return s, err

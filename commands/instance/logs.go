@@ -3,25 +3,21 @@ package instance
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
-	"github.com/sledctl/sledctl/commands/terminal"
-	"github.com/sledctl/sledctl/engine/ledger"
-	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/commands/logread"
 	"github.com/sledctl/sledctl/sled/instance/logs"
 )
 
 // logOptions select lines.
 type logOptions struct {
 	selection
+	far                   remote
 	follow, previous, raw bool
 	service               string
 	since                 string
@@ -40,7 +36,10 @@ that was deleted.
 With --service, they are those of another service of the zone, or of all. What the guest prints is on instance console NAME --history.
 
 Lines of several instances are merged by time, with the name in front. Patterns of a shell, --state, --failed and --filter pick instances
-as in instance list.`,
+as in instance list.
+
+With --agent, the agent of a sled reads them: of at most 64 instances and 10,000 lines at once. With -f the command continues after a restart
+of the agent.`,
 		Example: `  sledctl instance logs web1 --since 10m -o json
   sledctl instance logs web1 --service all --tail 50
   sledctl instance logs 'web*' --failed
@@ -58,6 +57,7 @@ as in instance list.`,
 	flags.StringVar(&o.since, "since", "", "only lines since a `TIME`: 10m ago, or 2026-11-23T06:27:17Z")
 	flags.IntVar(&o.tail, "tail", -1, "only the last `N` lines (0: all)")
 	o.addTo(env, cmd)
+	o.far.add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -65,9 +65,6 @@ as in instance list.`,
 
 // mostOnTerminal is how many lines a terminal gets unasked.
 const mostOnTerminal = 100
-
-// errRaw is that lines of several logs cannot be as they were logged.
-var errRaw = &cli.UsageError{Text: "--raw: lines of several logs have names and an order of their own", Advice: "give one instance, and with --service one service"}
 
 func runLogs(ctx context.Context, e *cli.Env, o logOptions) error {
 	list := lineList()
@@ -82,35 +79,50 @@ func runLogs(ctx context.Context, e *cli.Env, o logOptions) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	if o.raw && len(names) > 1 {
-		return errRaw
+	q := api.LogQuery{Instances: names, Service: o.service, Previous: o.previous, Since: since, Last: o.lines(e)}
+	p := &linePrinter{e: e, other: o.service != "", print: list.Follow(e.Streams.Out, e.Output)}
+	p.of(names)
+	switch {
+	case o.raw:
+		return logread.Raw(ctx, e, q, o.follow, p.asLogged)
+	case o.far.is():
+		err = askLogs(ctx, e, o.far, q, o.follow, p)
+	default:
+		err = logread.Read(ctx, e, q, o.follow, logread.CommandMost, p.all, logread.Noted(e))
 	}
-	r := &logReader{e: e, o: o, service: logs.Service(o.service)}
-	if r.files, r.places, r.settings, err = r.base(ctx); err != nil {
-		return err
+	if err == nil {
+		p.hint(o.service == "")
 	}
-	p := &linePrinter{e: e, raw: o.raw, other: o.service != "", since: since, print: list.Follow(e.Streams.Out, e.Output)}
-	found, err := r.find(ctx, names)
+	return err
+}
+
+// askLogs has an agent read the logs.
+func askLogs(ctx context.Context, e *cli.Env, far remote, q api.LogQuery, follow bool, p *linePrinter) error {
+	c, err := agentClient(e, far, cli.Mutation{})
 	if err != nil {
 		return err
 	}
-	if len(found) > 1 {
-		for _, i := range found {
-			p.names = append(p.names, i.Name)
+	if len(q.Instances) > api.MaxLogNames {
+		return &cli.UsageError{Text: fmt.Sprintf("an agent gives the logs of at most %d instances at once, not of %d", api.MaxLogNames, len(q.Instances))}
+	}
+	tell := func(lines []api.LogLine, cut bool) error {
+		if cut && (q.Last == 0 || len(lines) < q.Last) {
+			e.Progress.Tell("older lines are left out: an agent gives only the end of a long log")
 		}
+		return p.all(lines, cut)
 	}
-	if o.follow {
-		return followLogs(ctx, r, p, names, found)
+	if follow {
+		c.Unreachable = e.Progress.Warn
+		return c.FollowLogs(ctx, q, tell, logread.Noted(e))
 	}
-	chunks, err := r.read(ctx, found)
+	answer, err := c.Logs(ctx, q)
 	if err != nil {
 		return err
 	}
-	if err := p.all(chunks, o.lines(e)); err != nil {
-		return err
+	for _, text := range answer.Notes {
+		logread.Noted(e)(text)
 	}
-	p.hint(chunks, o.service == "")
-	return nil
+	return tell(answer.Items, answer.Cut)
 }
 
 // instances are the names that are meant: those that were typed, also of instances that are
@@ -119,7 +131,7 @@ func (o logOptions) instances(ctx context.Context, e *cli.Env) ([]string, error)
 	if !o.picks() {
 		return o.names, nil
 	}
-	return o.resolve(ctx, e, remote{}, cli.Mutation{}, bulk{verb: "logs"})
+	return o.resolve(ctx, e, o.far, cli.Mutation{}, bulk{verb: "logs"})
 }
 
 // lines is how many are printed at most; 0: all.
@@ -130,182 +142,19 @@ func (o logOptions) lines(e *cli.Env) int {
 	return max(o.tail, 0)
 }
 
-// logReader reads the logs of instances.
-type logReader struct {
-	e        *cli.Env
-	o        logOptions
-	service  logs.Service
-	files    host.Files
-	places   ledger.Places
-	settings instance.Settings
-}
-
-func (r *logReader) base(ctx context.Context) (host.Files, ledger.Places, instance.Settings, error) {
-	h, places, err := r.e.Places()
-	if err != nil {
-		return nil, places, instance.Settings{}, err
-	}
-	s, _, err := r.e.Instances(ctx)
-	return h.Files(), places, s, err
-}
-
-// find finds all that are named, before the first is read.
-func (r *logReader) find(ctx context.Context, names []string) ([]logs.Instance, error) {
-	view, err := r.e.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []logs.Instance
-	for _, name := range names {
-		of, err := logs.Find(ctx, r.files, r.places, r.settings, view, name)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(all, of) {
-			all = append(all, of)
-		}
-	}
-	return all, nil
-}
-
-// read reads what there is of some instances. One that has logged nothing is an error if it
-// is the only one, or all are like it; else it is a warning.
-func (r *logReader) read(ctx context.Context, of []logs.Instance) ([]logs.Chunk, error) {
-	var all []logs.Chunk
-	var none []error
-	for _, i := range of {
-		chunks, err := r.ofOne(ctx, i)
-		if _, missing := errors.AsType[*cli.NotFoundError](err); missing {
-			none = append(none, err)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, chunks...)
-	}
-	if len(none) == len(of) {
-		return nil, none[0]
-	}
-	for _, err := range none {
-		r.e.Progress.Warn(err)
-	}
-	return all, nil
-}
-
-// ofOne is what one instance has logged: its zone's logs, else those of the newest bundle.
-func (r *logReader) ofOne(ctx context.Context, i logs.Instance) ([]logs.Chunk, error) {
-	if !r.o.previous {
-		chunks, err := r.present(ctx, i)
-		if len(chunks) > 0 || err != nil {
-			return chunks, err
-		}
-	}
-	past, err := logs.Past(ctx, r.files, r.places, r.settings, i.ID)
-	if err != nil {
-		return nil, err
-	}
-	taken, err := r.e.Bundles(ctx)
-	if err != nil {
-		return nil, err
-	}
-	kept, chunks, err := logs.Kept(r.files, past, taken, r.service)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && r.service != "" && r.service != logs.All:
-		return nil, &cli.NotFoundError{What: fmt.Sprintf("a log of service %q of instance %s", r.service, i.Name), List: "sledctl instance logs " + i.Name + " --service all"}
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, &cli.NotFoundError{What: "a log of instance " + i.Name, List: "sledctl zone bundle list"}
-	case err != nil:
-		return nil, err
-	}
-	for n := range chunks {
-		chunks[n].Instance = i.Name
-	}
-	r.e.Progress.Say("of bundle %s, taken %s from zone %s", kept.ID, terminal.Ago(r.e.Now(), kept.Time), kept.Zone)
-	return chunks, nil
-}
-
-// present are the logs of the zone that an instance has; none, if it has no zone.
-func (r *logReader) present(ctx context.Context, i logs.Instance) ([]logs.Chunk, error) {
-	var chunks []logs.Chunk
-	all, err := r.current(ctx, []string{i.ID})
-	for _, l := range all {
-		if err != nil {
-			break
-		}
-		var c logs.Chunk
-		if c, err = l.Read(r.files); err == nil {
-			chunks = append(chunks, c)
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return chunks, err
-}
-
-// current are where the logs are now; none, of an instance without a zone.
-func (r *logReader) current(ctx context.Context, refs []string) ([]logs.Log, error) {
-	view, err := r.e.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []logs.Log
-	for _, ref := range refs {
-		own, there := logs.Current(r.settings, view, ref)
-		if !there {
-			continue
-		}
-		some, err := own.Of(r.files, r.service)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	return all, nil
-}
-
-// followLogs prints what is there and what comes, until the context ends.
-func followLogs(ctx context.Context, r *logReader, p *linePrinter, names []string, found []logs.Instance) error {
-	for _, i := range found {
-		if i.Deleted {
-			return &cli.UsageError{Text: "--follow: instance " + i.Name + " was deleted, and logs nothing"}
-		}
-	}
-	f := logs.Follower{Files: r.files, Logs: func(ctx context.Context) []logs.Log {
-		all, err := r.current(ctx, names)
-		if err != nil { // the next look may say more
-			return nil
-		}
-		return all
-	}}
-	n := r.o.lines(r.e)
-	for {
-		chunks, err := f.Next(ctx)
-		if err != nil {
-			return err
-		}
-		for _, c := range chunks {
-			if c.Another {
-				p.e.Progress.Say("%s: a new log from here", c.Instance)
-			}
-		}
-		if err := p.all(chunks, n); err != nil {
-			return err
-		}
-		n, p.since = 0, time.Time{}
-	}
-}
-
 // check refuses what cannot be, and says since when lines are wanted.
 func (o logOptions) check(now time.Time) (since time.Time, err error) {
 	switch {
+	case o.raw && o.far.is():
+		return since, &cli.UsageError{Text: "an agent cannot be asked for --raw", Advice: "run it on the sled"}
+	case o.raw && len(o.names) > 1:
+		return since, logread.ErrSeveral
 	case o.follow && o.previous:
 		return since, &cli.UsageError{Text: "--follow and --previous cannot both be given: a bundle does not grow"}
 	case o.raw && o.since != "":
 		return since, &cli.UsageError{Text: "--raw and --since cannot both be given: times are not read then"}
 	case o.raw && o.service == string(logs.All):
-		return since, errRaw
+		return since, logread.ErrSeveral
 	case o.tail < -1:
 		return since, &cli.UsageError{Text: fmt.Sprintf("--tail %d: want a number of lines, 0 for all", o.tail)}
 	}

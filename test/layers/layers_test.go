@@ -74,6 +74,7 @@ func layers() map[string]place {
 		"commands/vnic":        {layer: 7, below: 1},
 		"commands/zone":        {layer: 7, below: 1, machine: []use{useFiles}},
 		"commands/events":      {layer: 7, below: 2},
+		"commands/logread":     {layer: 7, below: 2}, // the agent answers what instance logs prints
 		"commands/status":      {layer: 7, below: 2}, // the agent answers what status prints
 		"commands/history":     {layer: 7, below: 2}, // instance history is one, too
 		"commands/nics":        {layer: 7, below: 2}, // the agent syncs as nics sync does
@@ -137,7 +138,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "events", "history", "instance", "ledger", "nics", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "events", "history", "instance", "ledger", "logread", "nics", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}

@@ -19,8 +19,15 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// most is how much of a log is read, from its end, in bytes.
-const most = 8 << 20
+// How much of a log is read, from its end, in bytes: of each of many, less.
+const (
+	most  = 8 << 20
+	least = 16 << 10
+)
+
+// Share is how much is read of each of n logs, if that is at most total of all: but a little
+// of each.
+func Share(total, n int) int { return min(max(total/max(n, 1), least), most) }
 
 // Log is the log of one service of one zone of an instance.
 type Log struct {
@@ -162,20 +169,29 @@ type Chunk struct {
 	Log
 	Bundle string // that has it; empty: the zone itself
 	Data   []byte
+	Cut    bool // there is more before it
 	// Another says that it is of another file than what was read before: the zone was made
 	// again, or the log rotated.
 	Another bool
 }
 
-// Read is the end of the log. It is read through a view that cannot leave the zone: a guest
+// End is the end of a part, of at most so many bytes.
+func (c Chunk) End(limit int) Chunk {
+	if over := len(c.Data) - limit; over > 0 {
+		c.Data, c.Cut = c.Data[over:], true
+	}
+	return c
+}
+
+// Read is the end of the log, of at most so many bytes. It is read through a view that cannot leave the zone: a guest
 // may have planted links there.
-func (l Log) Read(files host.Files) (Chunk, error) {
+func (l Log) Read(files host.Files, limit int) (Chunk, error) {
 	root, err := files.In(l.Root)
 	if err != nil {
 		return Chunk{}, err
 	}
-	data, _, err := host.Tail(root, l.File, most)
-	return Chunk{Log: l, Data: data}, err
+	data, info, err := host.Tail(root, l.File, int64(limit))
+	return Chunk{Log: l, Data: data, Cut: info.Size > int64(limit)}, err
 }
 
 // Kept is the newest bundle that has one of the zones' logs that are meant, with those logs;

@@ -19,6 +19,9 @@ type Follower struct {
 	Files host.Files
 	// Logs are where the logs are now, at most one of an instance's service.
 	Logs func(context.Context) []Log
+	// Total is how much of all logs is read at once, at first from their ends, in bytes; 0: of
+	// each as much as Log.Read reads at most.
+	Total int
 
 	tails map[subject]*tail
 	order []*tail // in which they were first seen
@@ -81,37 +84,46 @@ func (f *Follower) find(ctx context.Context) (moved bool) {
 
 // read reads on in all logs; lost: one cannot be read.
 func (f *Follower) read() (chunks []Chunk, lost bool) {
+	limit := int64(most)
+	if f.Total > 0 {
+		limit = int64(Share(f.Total, len(f.order)))
+	}
 	for _, t := range f.order {
-		whole, another, ok := t.read(f.Files)
+		c, ok := t.read(f.Files, limit)
 		lost = lost || !ok
-		if len(whole) > 0 {
-			chunks = append(chunks, Chunk{Log: t.log, Data: whole, Another: another})
+		if len(c.Data) > 0 {
+			chunks = append(chunks, c)
 		}
 	}
 	return chunks, lost
 }
 
 // read reads on, through a view that cannot leave the zone.
-func (t *tail) read(files host.Files) (whole []byte, another, ok bool) {
+func (t *tail) read(files host.Files, limit int64) (c Chunk, ok bool) {
+	c.Log = t.log
 	root, err := files.In(t.log.Root)
 	if err != nil {
-		return nil, false, false
+		return c, false
 	}
 	info, err := root.Stat(t.log.File)
 	if err != nil {
-		return nil, false, false
+		return c, false
 	}
 	if other := info.Inode != t.inode || info.Size < t.offset; other {
-		t.inode, t.offset, another = info.Inode, max(info.Size-most, 0), t.begun
+		t.inode, t.offset, c.Another = info.Inode, max(info.Size-limit, 0), t.begun
+		c.Cut = t.offset > 0
 	}
-	data, _, err := host.After(root, t.log.File, t.offset, most)
+	data, _, err := host.After(root, t.log.File, t.offset, limit)
 	if err != nil {
-		return nil, false, false
+		return c, false
 	}
-	whole = data[:bytes.LastIndexByte(data, '\n')+1]
-	t.offset += int64(len(whole))
+	c.Data = data[:bytes.LastIndexByte(data, '\n')+1]
+	if len(c.Data) == 0 && int64(len(data)) == limit { // a line that is longer: its parts are lines
+		c.Data = data
+	}
+	t.offset += int64(len(c.Data))
 	t.begun = true
-	return whole, another, true
+	return c, true
 }
 
 func wait(ctx context.Context) error {

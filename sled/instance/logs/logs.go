@@ -147,3 +147,14 @@ func Last(all []Entry, n int) []Entry {
 	}
 	return all
 }
+
+// Within are the last lines whose texts have together at most so many bytes; a line that alone
+// has more is one of them.
+func Within(all []Entry, limit int) []Entry {
+	for i, line := range slices.Backward(all) {
+		if limit -= len(line.Text); limit < 0 {
+			return all[min(i+1, len(all)-1):]
+		}
+	}
+	return all
+}

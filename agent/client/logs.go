@@ -1,0 +1,153 @@
+package client
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/agent/api"
+)
+
+// Logs gives the lines of logs that are meant.
+func (c *Client) Logs(ctx context.Context, q api.LogQuery) (all api.Logs, err error) {
+	err = c.do(ctx, http.MethodGet, "/instance-logs", q.Values(), nil, "items", &all)
+	return all, err
+}
+
+// FollowLogs tells the lines of logs that are meant, and those that come, until ctx ends,
+// whose cause it returns, tell fails, or the agent can tell no more. An agent that goes away is
+// asked again, for what has come meanwhile.
+func (c *Client) FollowLogs(ctx context.Context, q api.LogQuery, tell func(lines []api.LogLine, cut bool) error, note func(string)) error {
+	f := &followed{tell: tell, note: note}
+	return c.persist(ctx, func(began func()) error {
+		if !f.latest.IsZero() { // a clock may be behind by what a line of whole seconds hides
+			q.Since, q.Last = f.latest.Add(-overlap), api.MaxLogLines
+			f.known = map[string]int{}
+			for _, l := range f.recent {
+				f.known[l.key]++
+			}
+		}
+		reply, err := c.send(ctx, http.MethodGet, "/instance-log-events", q.Values(), nil)
+		if err != nil {
+			return err
+		}
+		defer reply.Body.Close()
+		if kind := reply.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+			return fmt.Errorf("%s: GET /instance-log-events: not the answer of an agent: %q and no events", c.name, kind)
+		}
+		began()
+		return f.read(reply.Body)
+	})
+}
+
+// overlap is how much of what was told is asked for once more where an agent is asked again.
+const overlap = 2 * time.Second
+
+// followed is what the agents have told about logs.
+type followed struct {
+	tell   func([]api.LogLine, bool) error
+	note   func(string)
+	batch  []api.LogLine // that is not complete
+	latest time.Time     // of the lines that were told
+	recent []recentLine  // those of the last moments before it
+	known  map[string]int
+}
+
+// recentLine is a line that was told.
+type recentLine struct {
+	at  time.Time
+	key string
+}
+
+// keyOf is what tells a line from others of the same time.
+func keyOf(l api.LogLine) string {
+	key := strings.Join([]string{l.Instance, l.Zone, l.Service, l.Writer, l.Text}, "\n")
+	if l.Time != nil {
+		key += "\n" + l.Time.UTC().String()
+	}
+	return key
+}
+
+// hear takes a line, but for one that was told by an earlier agent.
+func (f *followed) hear(l api.LogLine) {
+	if key := keyOf(l); f.known[key] > 0 {
+		f.known[key]--
+		return
+	}
+	f.batch = append(f.batch, l)
+}
+
+// whole tells the lines that came together.
+func (f *followed) whole(cut bool) error {
+	for _, l := range f.batch {
+		if l.Time == nil {
+			continue
+		}
+		f.recent = append(f.recent, recentLine{*l.Time, keyOf(l)})
+		if l.Time.After(f.latest) {
+			f.latest = *l.Time
+		}
+	}
+	f.recent = slices.DeleteFunc(f.recent, func(l recentLine) bool { return l.at.Before(f.latest.Add(-overlap)) })
+	batch := f.batch
+	f.batch, f.known = nil, nil
+	return f.tell(batch, cut)
+}
+
+// maxLogEvent bounds an event with a line of a log, in bytes.
+const maxLogEvent = 2*api.MaxLogBytes + maxEvent
+
+// read reads server-sent events.
+func (f *followed) read(r io.Reader) error {
+	f.batch = nil
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLogEvent)
+	event := ""
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), ": ")
+		if key == "event" {
+			event = value
+		}
+		if key != "data" {
+			continue
+		}
+		if err := f.take(event, []byte(value)); err != nil {
+			return err
+		}
+	}
+	return &unreachableError{"the agent's answer was broken off", cmp.Or(lines.Err(), io.ErrUnexpectedEOF)}
+}
+
+// take takes an event.
+func (f *followed) take(event string, data []byte) (err error) {
+	switch event {
+	case "failure":
+		return failed(http.MethodGet, "/instance-log-events", http.StatusInternalServerError, data)
+	case "note":
+		var text string
+		if err = json.Unmarshal(data, &text); err == nil {
+			f.note(text)
+		}
+	case "line":
+		var l api.LogLine
+		if err = json.Unmarshal(data, &l); err == nil {
+			f.hear(l)
+		}
+	case "whole":
+		var all api.LogsWhole
+		if err = json.Unmarshal(data, &all); err == nil {
+			return f.whole(all.Cut)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("an event of the agent's: %w", err)
+	}
+	return nil
+}
