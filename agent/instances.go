@@ -23,7 +23,7 @@ func withInstances(all []endpoint) []endpoint {
 	first, one := api.Version{Major: 1}, "/instances/{instance}"
 	return append(all,
 		endpoint{method: http.MethodGet, path: "/instances", id: "instance_list", summary: "All instances, as instance list; with for, those that are waited for, as instance wait",
-			since: first, reply: api.Instances{}, query: []string{"for", "instances"}, serve: (*server).instances},
+			since: first, reply: api.Instances{}, query: []string{"for", "instances", "last"}, serve: (*server).instances},
 		endpoint{method: http.MethodGet, path: "/instance-events", id: "instance_events", summary: "What instances are and become, as server-sent events, as instance watch",
 			since: first, reply: api.Instance{}, query: []string{"instances", "ids"}, stream: (*server).instanceEvents},
 		endpoint{method: http.MethodPut, path: one, id: "instance_put", summary: "Create, repair or start an instance as described, as instance ensure",
@@ -38,17 +38,24 @@ func withInstances(all []endpoint) []endpoint {
 }
 
 // instances gives all of them; where the request waits for a state, those that it
-// names, once they are in it.
+// names, once they are in it. Last has the last operation on each with them.
 func (s *server) instances(c call) (any, *api.Error) {
 	all, err := s.work.list(c)
 	if err != nil {
 		return nil, failed(err)
 	}
-	items := make([]api.Instance, len(all))
+	answer := api.Instances{Items: make([]api.Instance, len(all)), Last: c.URL.Query().Get("last") == "true"}
 	for i, one := range all {
-		items[i] = api.InstanceOf(one)
+		answer.Items[i] = api.InstanceOf(one)
 	}
-	return api.Instances{Items: items}, nil
+	if answer.Last {
+		view, err := s.work.view(c.Context())
+		if err != nil {
+			return nil, failed(err)
+		}
+		api.AddLast(answer.Items, view)
+	}
+	return answer, nil
 }
 
 func (w *work) list(c call) ([]instance.Instance, error) {

@@ -123,6 +123,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 
 	s.Run("instance ensure web1")
 	call("GET", "/instances", "", 200)
+	call("GET", "/instances?last=true", "", 200)
 	call("GET", "/instances/web1", "", 200)
 	call("GET", "/instances/web9", "", 404)
 	call("GET", "/instances?for=running&instances=web1", "", 200)

@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
@@ -31,13 +33,12 @@ type Instance struct {
 	Pool       string        `json:"pool"`
 	Generation uint64        `json:"generation"`
 	Updated    time.Time     `json:"time_updated"`
-	Migration  *Moving       `json:"migration"` // null: it was made here, and is in none
-	// What was looked at, and an agent does not serve:
-	Since   time.Time `json:"since,omitzero"`    // when its state began, if that is known
-	AtRisk  bool      `json:"at_risk,omitempty"` // a pool that it uses does not answer
-	Changed []string  `json:"-"`                 // what others have changed of it
-	Busy    *Busy     `json:"busy,omitempty"`    // the command that changes it at the moment
-	Died    bool      `json:"-"`                 // instance ensure --failed brings it up
+	Migration  *Moving       `json:"migration"`         // null: it was made here, and is in none
+	Since      time.Time     `json:"since,omitzero"`    // when its state began, if that is known
+	AtRisk     bool          `json:"at_risk,omitempty"` // a pool that it uses does not answer
+	Changed    []string      `json:"changed,omitempty"` // what others have changed of it
+	Busy       *Busy         `json:"busy,omitempty"`    // the command that changes it at the moment
+	Died       bool          `json:"died,omitempty"`    // instance ensure --failed brings it up
 	// Last is the last operation on it, where that was asked for.
 	Last *operation.Last `json:"last,omitempty"`
 }
@@ -98,6 +99,16 @@ type VNIC struct {
 // Instances are the answer to GET /instances.
 type Instances struct {
 	Items []Instance `json:"items"`
+	// Last says that they have the last operation on each. An agent that does not say so
+	// may also leave out what others have changed, and which ones died.
+	Last bool `json:"last"`
+}
+
+// AddLast adds to instances the last operation on each.
+func AddLast(all []Instance, view ledger.View) {
+	for i := range all {
+		all[i].Last = operation.LastOn(view, naming.KeyInstance+all[i].ID)
+	}
 }
 
 // Changed is the answer to what changes an instance: as it is then. One that was

@@ -86,11 +86,27 @@ func (*FailedError) Kind() fault.Kind { return fault.Failed }
 // maxAnswer bounds an answer, in bytes: some 100,000 instances.
 const maxAnswer = 64 << 20
 
-// List gives all instances.
-func (c *Client) List(ctx context.Context) ([]api.Instance, error) {
-	var all api.Instances
-	err := c.do(ctx, http.MethodGet, "/instances", nil, nil, "items", &all)
-	return all.Items, err
+// List gives all instances, with the last operation on each if that is asked for.
+func (c *Client) List(ctx context.Context, last bool) (all api.Instances, err error) {
+	query := url.Values{}
+	if last {
+		query.Set("last", "true")
+	}
+	err = c.do(ctx, http.MethodGet, "/instances", query, nil, "items", &all)
+	if err == nil && last && !all.Last {
+		err = fmt.Errorf("%s does not give the last operation on each instance: it is older than this sledctl", c.name)
+	}
+	return all, err
+}
+
+// Status gives what the agent sees of the sled.
+func (c *Client) Status(ctx context.Context) (s api.Status, err error) {
+	return s, c.do(ctx, http.MethodGet, "/status", nil, nil, "verdict", &s)
+}
+
+// Operations gives the newest operations, at most n, the oldest first.
+func (c *Client) Operations(ctx context.Context, n int) (all api.Events, err error) {
+	return all, c.do(ctx, http.MethodGet, "/operations", url.Values{"last": {strconv.Itoa(n)}}, nil, "items", &all)
 }
 
 // Get gives one instance by its name or id.

@@ -1,10 +1,16 @@
 package cli
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/client"
@@ -55,4 +61,63 @@ func rootOf(e *Env, c config.Config) string {
 		return sim.Root(dir)
 	}
 	return c.Host.Root
+}
+
+// Remote says that a command is to be done by the agent of a sled, and not here.
+type Remote struct{ agent, cert, key, ca, token string }
+
+// Add gives a command its flags.
+func (r *Remote) Add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.agent, "agent", "", "agent to ask: unix:/NAME, http://HOST:PORT or https://HOST:PORT")
+	flags.StringVar(&r.cert, "tls-cert", "", "https: PEM `FILE` of the client's certificate")
+	flags.StringVar(&r.key, "tls-key", "", "https: PEM `FILE` of the certificate's key")
+	flags.StringVar(&r.token, "token-file", "", "with --agent: `FILE` with the token, alone or as the agent's own")
+	flags.StringVar(&r.ca, "tls-ca", "", "https: PEM `FILE` of the CA that signed the agent's certificate")
+}
+
+// Is reports whether there is an agent to ask.
+func (r Remote) Is() bool { return r.agent != "" }
+
+// Client is the agent that is meant. What it cannot be asked for is refused.
+func (r Remote) Client(e *Env, m Mutation) (*client.Client, error) {
+	if m.Dry() || m.Keep {
+		return nil, &UsageError{Text: "an agent cannot be asked for --dry-run, --explain or --keep", Advice: "run it on the sled"}
+	}
+	secure, err := r.tls()
+	if err != nil {
+		return nil, &UsageError{Text: err.Error()}
+	}
+	token, err := ReadToken(r.token)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(r.agent, secure, token, e.Call)
+	if err != nil {
+		return nil, &UsageError{Text: "--agent: " + err.Error()}
+	}
+	c.Wait = e.Flags.Wait
+	return c, nil
+}
+
+func (r Remote) tls() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS13}
+	if r.cert != "" || r.key != "" {
+		own, err := tls.LoadX509KeyPair(r.cert, r.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", r.cert, r.key, err)
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
+	if r.ca != "" {
+		pem, err := os.ReadFile(r.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca %s: there is no certificate in it", r.ca)
+		}
+	}
+	return c, nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
-	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -115,13 +114,6 @@ func shownLast(now time.Time, s Instance) string {
 	}
 	verb := strings.TrimPrefix(s.Last.Verb, "instance ")
 	return fmt.Sprintf("%s %s %s", verb, s.Last.Result, terminal.Ago(now, s.Last.End))
-}
-
-// AddLast adds to instances the last operation on each.
-func AddLast(all []Instance, view ledger.View) {
-	for i := range all {
-		all[i].Last = operation.LastOn(view, naming.KeyInstance+all[i].ID)
-	}
 }
 
 // InstanceList is how instances are printed.

@@ -26,7 +26,9 @@ func New(env *cli.Env) *cobra.Command {
 		Short: "Show who did what on this sled, and how it ended",
 		Long: `Show who did what on this sled, and how it ended: the operations that the ledger and its history know, oldest first, the newest 50.
 NAME is an instance, also one that was deleted; SUBJECT is what an operation locks, e.g. sled or base/POOL. DIED is an operation whose process
-ended before it did, seen is the end of a VM that nobody asked for. Who it was is what the process was told, not proven.`,
+ended before it did, seen is the end of a VM that nobody asked for. Who it was is what the process was told, not proven.
+
+With --agent, the agent of a sled is asked for its newest 1,000 operations.`,
 		Example: `  sledctl events
   sledctl events web1 --last 0
   sledctl events --failed --since 24h
@@ -43,6 +45,7 @@ ended before it did, seen is the end of a VM that nobody asked for. Who it was i
 	flags.StringVar(&o.verb, "verb", "", "only those of a `VERB`, e.g. ensure")
 	flags.BoolVarP(&o.follow, "follow", "f", false, "print events as they begin and end, until ^C")
 	flags.IntVar(&o.Last, "last", 50, "only the newest `N` (0: all)")
+	o.far.Add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -56,6 +59,7 @@ type Options struct {
 	follow bool
 	since  string
 	verb   string
+	far    cli.Remote
 }
 
 // Run prints the events that are selected.
@@ -70,6 +74,12 @@ func Run(ctx context.Context, e *cli.Env, o Options) error {
 	if err != nil {
 		return err
 	}
+	passes := func(v events.Event) bool {
+		return o.of(v) && (!o.failed || v.Bad()) && !v.Start.Before(since) && o.does(v)
+	}
+	if o.far.Is() {
+		return ask(ctx, e, o, passes)
+	}
 	r := &reader{e: e}
 	past, err := r.past(ctx)
 	if err != nil {
@@ -78,9 +88,6 @@ func Run(ctx context.Context, e *cli.Env, o Options) error {
 	alive, err := r.alive(ctx)
 	if err != nil {
 		return err
-	}
-	passes := func(v events.Event) bool {
-		return o.of(v) && (!o.failed || v.Bad()) && !v.Start.Before(since) && o.does(v)
 	}
 	all := past.Newest(o.Last, passes, alive)
 	if len(all) == 0 && o.Of != "" && !o.follow {
@@ -92,6 +99,32 @@ func Run(ctx context.Context, e *cli.Env, o Options) error {
 		return err
 	}
 	return follow(ctx, e, r, passes, past.Newest(0, passes, alive))
+}
+
+// agentHas is how many operations an agent gives at most.
+const agentHas = 1000
+
+// ask prints those of the operations that the agent of a sled gives.
+func ask(ctx context.Context, e *cli.Env, o Options, passes func(events.Event) bool) error {
+	if o.follow {
+		return &cli.UsageError{Text: "an agent cannot be asked for events --follow", Advice: "run it on the sled"}
+	}
+	c, err := o.far.Client(e, cli.Mutation{})
+	if err != nil {
+		return err
+	}
+	answer, err := c.Operations(ctx, agentHas)
+	if err != nil {
+		return err
+	}
+	if o.Of != "" && !slices.ContainsFunc(answer.Items, o.of) {
+		return &cli.NotFoundError{What: fmt.Sprintf("an event of %q among the newest %d", o.Of, agentHas), List: "sledctl events"}
+	}
+	all := slices.DeleteFunc(answer.Items, func(v events.Event) bool { return !passes(v) })
+	if o.Last > 0 {
+		all = all[max(len(all)-o.Last, 0):]
+	}
+	return printAll(e, o, all)
 }
 
 func printAll(e *cli.Env, o Options, all []events.Event) error {

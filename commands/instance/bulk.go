@@ -56,10 +56,7 @@ func (s selection) resolve(ctx context.Context, e *cli.Env, far remote, m cli.Mu
 	if err != nil {
 		return nil, err
 	}
-	if far.is() && s.looks() {
-		return nil, errLooks
-	}
-	all, err := lookAtAll(ctx, e, far, s.asksLast())
+	all, err := lookAtAll(ctx, e, far, s.asksLast() || far.Is() && s.looks())
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +83,10 @@ func (s selection) resolve(ctx context.Context, e *cli.Env, far remote, m cli.Mu
 	return names, nil
 }
 
-// errLooks is a selection that an agent cannot make.
-var errLooks = &cli.UsageError{Text: "an agent cannot be asked for --failed, --state changed, at-risk or busy, or --filter last", Advice: "run it on the sled"}
-
 // exist fails if one of several names is of no instance, before the first is touched. One
 // name alone is left to the operation.
 func (s selection) exist(ctx context.Context, e *cli.Env, far remote, b bulk) error {
-	if len(s.names) < 2 || b.lenient || far.is() {
+	if len(s.names) < 2 || b.lenient || far.Is() {
 		return nil
 	}
 	settings, _, err := e.Instances(ctx)
@@ -187,7 +181,7 @@ func onSelected(
 		return err
 	case len(refs) == 0:
 		return printNone(e, m)
-	case far.is():
+	case far.Is():
 		return changeRemotely(ctx, e, far, m, f, refs, state)
 	}
 	return each(ctx, e, m, f, refs, do)

@@ -64,7 +64,7 @@ created for a VM that stayed at its source.`,
 				return onSelected(ctx, env, far, o.Mutation, o.manyFlags, o.selection, bulk{verb: "ensure"}, api.WantRunning, startRecorded("instance ensure", o.Mutation))
 			}
 			o.TakeRef(args)
-			if far.is() {
+			if far.Is() {
 				return ensureRemotely(ctx, env, far, o)
 			}
 			if o.many() {
@@ -75,7 +75,7 @@ created for a VM that stayed at its source.`,
 	}
 	o.Flags.Add(env, cmd, true)
 	o.Mutation.Add(cmd, true)
-	far.add(cmd)
+	far.Add(cmd)
 	o.manyFlags.add(cmd, "every instance that is wanted running")
 	o.addTo(env, cmd)
 	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all skips the instance")

@@ -45,7 +45,7 @@ to do while the instance runs. An instance whose spec has secrets has no such do
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "print only what differs")
 	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "with --diff: exit 10 if something differs")
 	cmd.Flags().IntVar(&o.events, "events", 5, "how many of its newest events a terminal shows")
-	o.far.add(cmd)
+	o.far.Add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -54,13 +54,13 @@ to do while the instance runs. An instance whose spec has secrets has no such do
 func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error {
 	document := e.Output.Format == formatTOML
 	switch {
-	case (document || o.diff) && o.far.is():
+	case (document || o.diff) && o.far.Is():
 		return &cli.UsageError{Text: "an agent cannot be asked for --diff or -o toml", Advice: "run it on the sled"}
 	case (document || o.diff) && len(refs) > 1:
 		return &cli.UsageError{Text: "instance get: --diff and -o toml are about one instance"}
 	case document:
 		return printDocument(ctx, e, refs[0])
-	case o.far.is():
+	case o.far.Is():
 		return changeRemotely(ctx, e, o.far, cli.Mutation{}, manyFlags{parallel: 1}, refs, "")
 	}
 	list := cli.InstanceList(e)

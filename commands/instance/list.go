@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/query"
 	"github.com/sledctl/sledctl/commands/terminal"
@@ -66,7 +67,7 @@ terminal, or with -o json, it prints what instance watch prints, of those that a
 	cmd.Flags().StringVar(&o.group, "group", "", "for people, a table for each `KEY`: state, pool or reason")
 	env.Complete(cmd, "group", groups)
 	cli.AddWatch(cmd, &o.watch)
-	o.far.add(cmd)
+	o.far.Add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -83,9 +84,6 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 	picks, err := o.picker(e.Now())
 	if err != nil {
 		return err
-	}
-	if o.far.is() && o.looks() {
-		return errLooks
 	}
 	order := func(a, b cli.Instance) int { return query.Natural(a.Name, b.Name) }
 	if o.sort != "" {
@@ -108,7 +106,7 @@ func runList(ctx context.Context, e *cli.Env, o listOptions) error {
 
 // look lists the instances that are picked, in order, and counts all.
 func (o listOptions) look(ctx context.Context, e *cli.Env, picks func(cli.Instance) bool, order func(a, b cli.Instance) int) (shown []cli.Instance, of int, err error) {
-	all, err := lookAtAll(ctx, e, o.far, o.asksLast() || o.showsLast(e.Output))
+	all, err := lookAtAll(ctx, e, o.far, o.asksLast() || o.showsLast(e.Output) || o.far.Is() && o.looks())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -172,17 +170,17 @@ func (o listOptions) showsLast(out terminal.Output) bool {
 	return slices.Contains([]terminal.Format{terminal.FormatJSON, terminal.FormatWide}, out.Format) || slices.Contains(out.Columns, "last") || strings.Contains(o.sort, "last")
 }
 
-// lookAtAll lists the instances, by name, here or at an agent; here with the last operation
-// on each, if that is asked for.
+// lookAtAll lists the instances, by name, here or at an agent, with the last operation on
+// each if that is asked for.
 func lookAtAll(ctx context.Context, e *cli.Env, far remote, last bool) ([]cli.Instance, error) {
 	name := func(s cli.Instance) string { return s.Name }
-	if far.is() {
-		c, err := agentClient(e, far, cli.Mutation{})
+	if far.Is() {
+		c, err := far.Client(e, cli.Mutation{})
 		if err != nil {
 			return nil, err
 		}
-		all, err := c.List(ctx)
-		return cli.ByName(all, name), err
+		all, err := c.List(ctx, last)
+		return cli.ByName(all.Items, name), err
 	}
 	s, env, err := e.Instances(ctx)
 	if err != nil {
@@ -201,7 +199,7 @@ func lookAtAll(ctx context.Context, e *cli.Env, far remote, last bool) ([]cli.In
 		shown[i] = cli.ShowInstance(all[i])
 	}
 	if last {
-		cli.AddLast(shown, view)
+		api.AddLast(shown, view)
 	}
 	return cli.ByName(shown, name), nil
 }

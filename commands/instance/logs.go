@@ -57,7 +57,7 @@ of the agent.`,
 	flags.StringVar(&o.since, "since", "", "only lines since a `TIME`: 10m ago, or 2026-11-23T06:27:17Z")
 	flags.IntVar(&o.tail, "tail", -1, "only the last `N` lines (0: all)")
 	o.addTo(env, cmd)
-	o.far.add(cmd)
+	o.far.Add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -85,7 +85,7 @@ func runLogs(ctx context.Context, e *cli.Env, o logOptions) error {
 	switch {
 	case o.raw:
 		return logread.Raw(ctx, e, q, o.follow, p.asLogged)
-	case o.far.is():
+	case o.far.Is():
 		err = askLogs(ctx, e, o.far, q, o.follow, p)
 	default:
 		err = logread.Read(ctx, e, q, o.follow, logread.CommandMost, p.all, logread.Noted(e))
@@ -98,7 +98,7 @@ func runLogs(ctx context.Context, e *cli.Env, o logOptions) error {
 
 // askLogs has an agent read the logs.
 func askLogs(ctx context.Context, e *cli.Env, far remote, q api.LogQuery, follow bool, p *linePrinter) error {
-	c, err := agentClient(e, far, cli.Mutation{})
+	c, err := far.Client(e, cli.Mutation{})
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (o logOptions) lines(e *cli.Env) int {
 // check refuses what cannot be, and says since when lines are wanted.
 func (o logOptions) check(now time.Time) (since time.Time, err error) {
 	switch {
-	case o.raw && o.far.is():
+	case o.raw && o.far.Is():
 		return since, &cli.UsageError{Text: "an agent cannot be asked for --raw", Advice: "run it on the sled"}
 	case o.raw && len(o.names) > 1:
 		return since, logread.ErrSeveral

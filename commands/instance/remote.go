@@ -3,18 +3,12 @@ package instance
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/description"
 	"github.com/sledctl/sledctl/sled/failure"
@@ -24,61 +18,7 @@ import (
 )
 
 // remote says that a command is to be done by the agent of a sled, and not here.
-type remote struct{ agent, cert, key, ca, token string }
-
-func (r *remote) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&r.agent, "agent", "", "agent to ask: unix:/NAME, http://HOST:PORT or https://HOST:PORT")
-	flags.StringVar(&r.cert, "tls-cert", "", "https: PEM `FILE` of the client's certificate")
-	flags.StringVar(&r.key, "tls-key", "", "https: PEM `FILE` of the certificate's key")
-	flags.StringVar(&r.token, "token-file", "", "with --agent: `FILE` with the token, alone or as the agent's own")
-	flags.StringVar(&r.ca, "tls-ca", "", "https: PEM `FILE` of the CA that signed the agent's certificate")
-}
-
-func (r remote) is() bool { return r.agent != "" }
-
-// agentClient is the agent that is meant. What it cannot be asked for is refused.
-func agentClient(e *cli.Env, r remote, m cli.Mutation) (*client.Client, error) {
-	if m.Dry() || m.Keep {
-		return nil, &cli.UsageError{Text: "an agent cannot be asked for --dry-run, --explain or --keep", Advice: "run it on the sled"}
-	}
-	secure, err := r.tls()
-	if err != nil {
-		return nil, &cli.UsageError{Text: err.Error()}
-	}
-	token, err := cli.ReadToken(r.token)
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.New(r.agent, secure, token, e.Call)
-	if err != nil {
-		return nil, &cli.UsageError{Text: "--agent: " + err.Error()}
-	}
-	c.Wait = e.Flags.Wait
-	return c, nil
-}
-
-func (r remote) tls() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS13}
-	if r.cert != "" || r.key != "" {
-		own, err := tls.LoadX509KeyPair(r.cert, r.key)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", r.cert, r.key, err)
-		}
-		c.Certificates = []tls.Certificate{own}
-	}
-	if r.ca != "" {
-		pem, err := os.ReadFile(r.ca)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--tls-ca %s: there is no certificate in it", r.ca)
-		}
-	}
-	return c, nil
-}
+type remote = cli.Remote
 
 // changeRemotely has an agent change instances, and prints them as they are then.
 func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, f manyFlags, refs []string, state string) error {
@@ -86,7 +26,7 @@ func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, f
 	if err := cmp.Or(list.Check(e.Output), f.checkParallel()); err != nil {
 		return err
 	}
-	c, err := agentClient(e, r, m)
+	c, err := r.Client(e, m)
 	if err != nil {
 		return err
 	}
@@ -131,7 +71,7 @@ func deleteRemotely(ctx context.Context, e *cli.Env, r remote, o deleteOptions, 
 	if err := o.checkParallel(); err != nil {
 		return err
 	}
-	c, err := agentClient(e, r, o.Mutation)
+	c, err := r.Client(e, o.Mutation)
 	if err != nil {
 		return err
 	}
@@ -166,7 +106,7 @@ func ensureRemotely(ctx context.Context, e *cli.Env, r remote, o ensureOptions) 
 	if err := list.Check(e.Output); err != nil {
 		return err
 	}
-	c, err := agentClient(e, r, o.Mutation)
+	c, err := r.Client(e, o.Mutation)
 	if err != nil {
 		return err
 	}
@@ -192,7 +132,7 @@ const answerTime = 2 * time.Second
 // waitRemotely has an agent wait for a state, and prints those that are in it. What
 // it waited for when ctx ends, it is asked for once more.
 func waitRemotely(ctx context.Context, e *cli.Env, r remote, goal record.State, refs []string) error {
-	c, err := agentClient(e, r, cli.Mutation{})
+	c, err := r.Client(e, cli.Mutation{})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ every instance; instance ensure --all starts only those that were not stopped by
 	m.Add(cmd, true)
 	sel.addTo(env, cmd)
 	f.add(cmd, "every instance, also those that were stopped by name")
-	far.add(cmd)
+	far.Add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -90,7 +90,7 @@ shut the sled down.
 			if grace < 0 {
 				return &cli.UsageError{Text: fmt.Sprintf("--grace %s: want a duration, e.g. 30s; 0 is none", grace)}
 			}
-			if far.is() && (f.many() || grace != instance.StopTime) {
+			if far.Is() && (f.many() || grace != instance.StopTime) {
 				return &cli.UsageError{Text: "an agent cannot be asked for --all or --grace", Advice: "run it on the sled"}
 			}
 			if f.many() {
@@ -103,7 +103,7 @@ shut the sled down.
 		}),
 	}
 	m.Add(cmd, false)
-	far.add(cmd)
+	far.Add(cmd)
 	cmd.Flags().DurationVar(&grace, "grace", grace, "time for the VM to end before sledctl halts its zone")
 	f.add(cmd, "every instance; instance ensure --all starts them again")
 	sel.addTo(env, cmd)
@@ -138,7 +138,7 @@ func newReboot(env *cli.Env) *cobra.Command {
 	sel.addTo(env, cmd)
 	addYes(cmd, &yes)
 	f.addParallel(cmd)
-	far.add(cmd)
+	far.Add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -174,7 +174,7 @@ needs its name and --yes.
 	o.Mutation.Add(cmd, false)
 	o.addParallel(cmd)
 	env.AddOutput(cmd)
-	far.add(cmd)
+	far.Add(cmd)
 	cmd.Flags().BoolVar(&o.mustExist, "must-exist", false, "exit 4 if it does not exist")
 	o.addTo(env, cmd)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; of named instances, delete protected ones too")
@@ -199,7 +199,7 @@ func selectDelete(ctx context.Context, e *cli.Env, far remote, o deleteOptions) 
 		return nil
 	}
 	o.yes = o.yes && !o.picks()
-	if far.is() {
+	if far.Is() {
 		return deleteRemotely(ctx, e, far, o, refs)
 	}
 	return runDelete(ctx, e, o, refs)

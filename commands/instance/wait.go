@@ -34,7 +34,7 @@ on it. --timeout limits the wait (exit 7). With --agent the command continues af
 	}
 	cmd.Flags().StringVar(&goal, "for", "", cli.OrWords(watch.Goals()))
 	env.Complete(cmd, "for", watch.Goals)
-	far.add(cmd)
+	far.Add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -55,7 +55,7 @@ func runWait(ctx context.Context, e *cli.Env, far remote, goal string, refs []st
 		}
 		return &cli.UsageError{Text: fmt.Sprintf("--for %q cannot be waited for", goal), Advice: hint}
 	}
-	if far.is() {
+	if far.Is() {
 		return waitRemotely(ctx, e, far, goal, refs)
 	}
 	s, op, err := e.Instances(ctx)

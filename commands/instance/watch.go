@@ -30,7 +30,7 @@ With --agent the command continues after a restart of the agent: it says so, and
   sledctl instance watch -H --columns name,state | while read -r name state; do echo "$name is $state"; done`,
 		RunE: env.Run(func(ctx context.Context, args []string) error { return runWatch(ctx, env, far, args, nil) }),
 	}
-	far.add(cmd)
+	far.Add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
@@ -43,8 +43,8 @@ func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string, picks 
 	if err := list.Check(e.Output); err != nil {
 		return err
 	}
-	if far.is() {
-		c, err := agentClient(e, far, cli.Mutation{})
+	if far.Is() {
+		c, err := far.Client(e, cli.Mutation{})
 		if err != nil {
 			return err
 		}

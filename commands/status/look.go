@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/query"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/network"
@@ -27,6 +28,26 @@ type looked struct {
 func Look(ctx context.Context, e *cli.Env) (api.Status, error) {
 	s, err := look(ctx, e)
 	return api.Status{APIVersion: terminal.APIVersion, Kind: kind, Status: s.Status}, err
+}
+
+// errNoLedger is what an agent says with its verdict: its problems say why.
+var errNoLedger = fault.New(fault.Ledger, "the agent cannot read the sled's ledger")
+
+// look looks at the sled, or has its agent do so.
+func (f flags) look(ctx context.Context, e *cli.Env) (looked, error) {
+	if !f.far.Is() {
+		return look(ctx, e)
+	}
+	c, err := f.far.Client(e, cli.Mutation{})
+	if err != nil {
+		return looked{}, err
+	}
+	s, err := c.Status(ctx)
+	l := looked{Status: s.Status}
+	if err == nil && s.Verdict == status.IsUnknown {
+		l.noLedger = errNoLedger
+	}
+	return l, err
 }
 
 // look looks at the sled as it is configured.

@@ -22,6 +22,7 @@ import (
 type flags struct {
 	problems, check bool
 	watch           time.Duration // how often; 0: once
+	far             cli.Remote
 }
 
 // New is the command status.
@@ -44,6 +45,8 @@ printed whenever it changes, with -o json the whole status, until ^C (exit 130) 
 With --sled a,b or --sled all it prints a line for each of these sleds (sled list); the exit code is that of the worst verdict, as with
 --check.
 
+With --agent, the agent of a sled looks, at most every 2 s.
+
 In a pipe it prints one problem per line. docs/status.md lists the codes.`,
 		Example: `  sledctl status
   sledctl status --problems
@@ -55,6 +58,7 @@ In a pipe it prints one problem per line. docs/status.md lists the codes.`,
 	cmd.Flags().BoolVar(&f.problems, "problems", false, "print the problems alone, all of them")
 	cmd.Flags().BoolVar(&f.check, "check", false, "print one line; exit 10 or 11 unless the sled is well")
 	cli.AddWatch(cmd, &f.watch)
+	f.far.Add(cmd)
 	env.AddOutput(cmd)
 	return cmd
 }
@@ -78,7 +82,7 @@ func run(ctx context.Context, e *cli.Env, f flags) error {
 	case f.watch > 0:
 		return watch(ctx, e, f)
 	}
-	s, err := look(ctx, e)
+	s, err := f.look(ctx, e)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // watch shows the status again and again: on a terminal in place until q or ^C, else the
 // line for monitoring whenever it changes.
 func watch(ctx context.Context, e *cli.Env, f flags) error {
-	first, err := look(ctx, e) // what it warns of is printed before the view
+	first, err := f.look(ctx, e) // what it warns of is printed before the view
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func watch(ctx context.Context, e *cli.Env, f flags) error {
 		return follow(ctx, e, f, first)
 	}
 	return cli.WatchLive(ctx, e, f.watch, show(e, first.Status, f), func(ctx context.Context) (string, error) {
-		now, err := look(ctx, e)
+		now, err := f.look(ctx, e)
 		return show(e, now.Status, f), err
 	})
 }
@@ -51,7 +51,7 @@ func follow(ctx context.Context, e *cli.Env, f flags, now looked) error {
 		case <-time.After(f.watch):
 		}
 		var err error
-		if now, err = look(ctx, e); err != nil {
+		if now, err = f.look(ctx, e); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,6 @@ type Change struct {
 	Field string `json:"field"`
 	Old   string `json:"old"`
 	New   string `json:"new"`
-
-	plain [2]string // without MACs
 }
 
 // recordOf reads a record; nil: there is none.
@@ -42,13 +40,13 @@ func difference(before, after json.RawMessage) []Change {
 		was = fields(*old)
 	}
 	for i, f := range fields(*now) {
-		f.Old, f.plain[0] = was[i].New, was[i].plain[1]
+		f.Old = was[i].New
 		if f.Old != f.New {
 			all = append(all, f)
 		}
 	}
 	if old != nil && !reflect.DeepEqual(old.Spec.Machine, now.Spec.Machine) {
-		all = append(all, Change{Field: "spec", Old: "another", New: "a new one", plain: [2]string{"another", "a new one"}})
+		all = append(all, Change{Field: "spec", Old: "another", New: "a new one"})
 	}
 	return all
 }
@@ -56,14 +54,13 @@ func difference(before, after json.RawMessage) []Change {
 // fields are the fields of the document, in its order; those of a new instance that say
 // nothing are empty.
 func fields(r record.Record) []Change {
-	field := func(name, value string) Change { return Change{Field: name, New: value, plain: [2]string{"", value}} }
-	nics := field("nics", listed(r.Spec.NICs, func(n record.NIC) string { return n.LinkText() + " " + n.MAC }))
-	nics.plain[1] = listed(r.Spec.NICs, record.NIC.LinkText)
+	field := func(name, value string) Change { return Change{Field: name, New: value} }
+	nics := listed(r.Spec.NICs, func(n record.NIC) string { return n.LinkText() + " " + n.MAC })
 	return []Change{
 		field("name", r.Name), field("run", r.Wanted), field("cpus", strconv.Itoa(r.Spec.CPUs)), field("memory", record.SizeText(r.Spec.Memory)),
 		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool),
 		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, record.ZvolDirectory) })),
-		nics, field("protected", map[bool]string{true: "yes"}[r.Protected]),
+		field("nics", nics), field("protected", map[bool]string{true: "yes"}[r.Protected]),
 	}
 }
 
@@ -106,11 +103,21 @@ func (e Event) Text(whole bool) string {
 	return strings.Join(all, ", ")
 }
 
+// texts are what it was and is; without whole, NICs are without their MACs. They are derived
+// from what is served, so that an event of an agent reads as one of this sled.
 func (c Change) texts(whole bool) (was, is string) {
-	if whole {
+	if whole || c.Field != "nics" {
 		return c.Old, c.New
 	}
-	return c.plain[0], c.plain[1]
+	return withoutMACs(c.Old), withoutMACs(c.New)
+}
+
+func withoutMACs(nics string) string {
+	all := strings.Split(nics, ", ")
+	for i, nic := range all {
+		all[i] = nic[:max(strings.LastIndexByte(nic, ' '), 0)]
+	}
+	return strings.Join(all, ", ")
 }
 
 // created is what a new instance was given.
