@@ -23,8 +23,9 @@ type Progress struct {
 	now     func() time.Time
 	status  *terminal.Status
 	board   progress.Board
-	phase   string // of a migration, or of a run that is waited for, instead of the board
-	ticks   func() // ends the redrawing; nil: nothing is drawn
+	moves   []*progress.Move // that are on their way
+	phase   string           // of a run that is waited for, instead of the board
+	ticks   func()           // ends the redrawing; nil: nothing is drawn
 	verbose bool
 	form    Form
 }
@@ -67,6 +68,7 @@ func (p *Progress) observe(e operation.Event) {
 	defer p.mu.Unlock()
 	p.board.Note(p.now(), e)
 	p.phase = ""
+	p.moves = slices.DeleteFunc(p.moves, func(m *progress.Move) bool { return !p.board.OfMany() || m.Name == e.Name })
 	switch {
 	case p.form == FormJSON:
 		_ = p.line().Println(progress.JSON(p.now(), e))
@@ -120,7 +122,7 @@ func (p *Progress) draw() {
 		return
 	}
 	if p.phase == "" && p.streams.Err.Erase { // elsewhere nobody sees it
-		p.line().Set(strings.Join(p.board.Lines(p.now(), p.streams.Err.Width()-1, p.streams.Err.Height()-4), "\n"))
+		p.line().Set(strings.Join(p.board.With(p.moves, p.now(), p.streams.Err.Width()-1, p.streams.Err.Height()-4), "\n"))
 	}
 }
 
@@ -157,27 +159,48 @@ func (p *Progress) ended(e plan.Event) string {
 	return text
 }
 
-// Phase shows how far a migration, or another run, has come.
-func (p *Progress) Phase(what, phase string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.form == FormPlain:
-		_ = p.line().Println(p.now().Format(time.TimeOnly) + " " + terminal.Printable(what+" "+phase))
-		return
-	case p.verbose:
-		_ = p.line().Println("sledctl: " + terminal.Printable(what+": "+phase))
-		return
+// Moves shows how far a migration has come, to a sled if that has a name: what it returns
+// takes each phase.
+func (p *Progress) Moves(verb, name, to string) func(phase string) {
+	m := &progress.Move{Name: name, To: to, Since: p.now()}
+	return func(phase string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch now := p.now(); {
+		case !m.Enter(now, phase):
+			return
+		case p.form == FormJSON:
+			_ = p.line().Println(progress.MoveJSON(now, verb, m))
+		case p.form == FormPlain:
+			_ = p.line().Println(m.Plain(now))
+		case p.verbose:
+			_ = p.line().Println("sledctl: " + terminal.Printable("instance "+name+": "+phase))
+		default:
+			if !slices.Contains(p.moves, m) {
+				p.moves = append(p.moves, m)
+			}
+			p.draw()
+		}
 	}
-	p.phase = what + ": " + phase
-	p.line().Set(p.phase)
 }
 
 // awaits shows how far the run has come that is waited for.
 func (p *Progress) awaits(by *operation.LockedError) {
 	h := by.Holder
-	if h.Steps > 0 {
-		p.Phase("waiting for "+cmp.Or(h.Name, by.Subject), fmt.Sprintf("%s, step %d/%d, %s", h.Verb, h.At, h.Steps, h.Step))
+	if h.Steps == 0 {
+		return
+	}
+	what, how := "waiting for "+cmp.Or(h.Name, by.Subject), fmt.Sprintf("%s, step %d/%d, %s", h.Verb, h.At, h.Steps, h.Step)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.form == FormPlain:
+		_ = p.line().Println(p.now().Format(time.TimeOnly) + " " + terminal.Printable(what+" "+how))
+	case p.verbose:
+		_ = p.line().Println("sledctl: " + terminal.Printable(what+": "+how))
+	default:
+		p.phase = what + ": " + how
+		p.line().Set(p.phase)
 	}
 }
 

@@ -99,7 +99,7 @@ func runEnsure(ctx context.Context, e *cli.Env, o ensureOptions) error {
 	}
 	return ensureOne(ctx, e, o.Mutation, instance.EnsureRequest{
 		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, Protect: o.protection(), DryRun: o.Dry(), Keep: o.Keep,
-		From: from, Tell: func(phase string) { e.Progress.Phase("instance "+wanted.Ref, phase) },
+		From: from, Tell: e.Progress.Moves("instance ensure", wanted.Ref, ""),
 	})
 }
 

@@ -93,7 +93,7 @@ func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, refs []string
 	_, err = eachOf(ctx, e, refs, itself, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
 		done, err := s.Migrate(ctx, env, instance.Departure{
 			Verb: "instance migrate", Ref: ref, Target: words, Run: e.Remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.Dry(),
-			Tell: func(phase string) { e.Progress.Phase("instance "+ref, phase) },
+			Tell: e.Progress.Moves("instance migrate", ref, o.to),
 		})
 		mu.Lock()
 		defer mu.Unlock()

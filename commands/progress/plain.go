@@ -72,9 +72,18 @@ func JSON(now time.Time, e operation.Event) string {
 	if e.Err != nil {
 		line.Error = e.Err.Error()
 	}
+	return jsonOf(line)
+}
+
+func jsonOf(line entry) string {
 	text, err := json.Marshal(line)
 	if err != nil { // no value of these kinds cannot be written
 		panic(err)
 	}
 	return string(text)
+}
+
+// MoveJSON is the phase that a migration has come to, in one line.
+func MoveJSON(now time.Time, verb string, m *Move) string {
+	return jsonOf(entry{Time: now.UTC(), Event: "phase", Verb: verb, Name: m.Name, Action: m.phase(), Elapsed: now.Sub(m.Since).Milliseconds()})
 }

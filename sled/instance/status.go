@@ -171,6 +171,9 @@ func (s Settings) ObserveIn(
 			gate <- struct{}{}
 			defer func() { <-gate }()
 			seen.vm = askVM(ctx, b, env.Host, one.Record)
+			if one.Migration != nil && seen.vm.Err == nil { // few are: for the phase
+				seen.vm.Migration = vmStatus(ctx, b, env.Host, one.Record).Migration
+			}
 			if one.Incarnation.Ensured && unreachable(seen.vm.Err) {
 				seen.service, _ = smf.State(ctx, env.Host, one.Incarnation.Zone, layout.ServiceFMRI(b, one.Record)) // empty: not known
 			}
@@ -271,9 +274,19 @@ func judgeStatus(r record.Record, g evidence) Status {
 		status = Status{State: record.Stopping, Reason: g.open + " is running"}
 	}
 	if r.Migration != nil {
-		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.Direction(), status.Reason}, func(s string) bool { return s == "" }), "; ")
+		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.Direction() + phaseOf(*r.Migration, g.vm.Migration), status.Reason}, func(s string) bool { return s == "" }), "; ")
 	}
 	return status
+}
+
+// phaseOf is the phase of a migration, if Propolis has published one of it.
+func phaseOf(m record.Migration, at propolis.Migrations) string {
+	for _, one := range []*propolis.Migration{at.Out, at.In} {
+		if one != nil && one.ID == m.ID {
+			return ": " + one.State
+		}
+	}
+	return ""
 }
 
 func judgeRun(r record.Record, g evidence) Status {
