@@ -66,7 +66,10 @@ func partList() terminal.List[shownPart] {
 		return terminal.Good
 	}
 	detail := func(p shownPart) string {
-		said := p.Result + ": " + fmt.Sprintf("%d actions", p.Actions)
+		said := fmt.Sprintf("%s: %d actions", p.Result, p.Actions)
+		if p.Actions == 1 {
+			said = p.Result + ": 1 action"
+		}
 		if p.Detail != "" {
 			said += ", " + p.Detail
 		}

@@ -58,7 +58,7 @@ type Part struct {
 	Report   operation.Report
 	Findings reap.Findings // of reap
 	Base     base.Record   // of base
-	Did      string        // of ledger: copies that were made or given up
+	Did      string        // of ledger: copies that were made or given up; of memory: what VMs have now
 	Err      error
 }
 
@@ -286,7 +286,7 @@ func (r *run) memory(ctx context.Context) bool {
 	}
 	r.begin("memory")
 	report, err := r.Memory.Ensure(ctx, r.env, r.dryRun)
-	return r.end(Part{Name: "memory", Report: report, Err: err}) == nil
+	return r.end(Part{Name: "memory", Report: report, Did: memory.Did(report), Err: err}) == nil
 }
 
 func (r *run) network(ctx context.Context) bool {

@@ -148,6 +148,16 @@ func (s Settings) decide(seen Seen) (operation.Decision, error) {
 	return d, nil
 }
 
+// Did tells the size that the reservoir was given, and how long that took; empty: none.
+func Did(report operation.Report) string {
+	for _, a := range report.Outcome.Done {
+		if set, ok := a.Step.(reservoir.Set); ok {
+			return fmt.Sprintf("the VMM reservoir has %d MiB, which took %.1f s", set.Size>>20, report.Elapsed.Seconds())
+		}
+	}
+	return ""
+}
+
 // why shows both sizes, where the new one comes from, and how long it takes where
 // that is worth a word.
 func (s Settings) why(seen Seen, wanted uint64) string {
