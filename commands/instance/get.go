@@ -35,7 +35,7 @@ configuration), then what the instance is made of on the host, and its newest ev
 With --diff, print only what differs. In a pipe, and with -o table or --columns, one row is printed.
 
 With -o toml, print the document that describes the instance, with nothing left open: instance ensure -f takes it, and finds nothing
-to do while the instance runs. An instance whose spec has secrets has no such document (exit 8).`,
+to do while the instance runs. In the places of secrets it has their digests, which ensure takes for those that the instance has.`,
 		Example: `  sledctl instance get web1
   sledctl instance get web1 --diff --detailed-exitcode
   sledctl instance get web1 -o toml >web1.toml`,

@@ -45,6 +45,7 @@ func checkMachine(s Settings, w Wanted, wanted record.Spec, seen Observed) error
 	if !d.Memory || w.Memory != nil {
 		d.Spec.Board.MemoryMiB = cmp.Or(wanted.Memory, s.Memory) >> 20
 	}
+	d.Spec = d.Spec.Unseal(seen.Vault.Held) // a digest of the instance's own secret stands for it, as instance get -o toml prints it
 	problems := d.Place(seen.lost(d.Spec))
 	if err, ok := errors.AsType[*spec.InvalidError](d.Check(layout.Server(s.Underlay, wanted.Address))); ok {
 		problems = append(err.Problems, problems...)

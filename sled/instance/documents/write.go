@@ -5,33 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// SecretError is an instance whose spec has secrets: a document with their digests in
-// their places would not describe it.
-type SecretError struct{ Name string }
-
-// Error names it.
-func (e *SecretError) Error() string {
-	return fmt.Sprintf("the spec of instance %q has secrets, which a document would show", e.Name)
-}
-
-func (*SecretError) Kind() fault.Kind { return fault.Refused }
-
-// Hint says where the rest is.
-func (e *SecretError) Hint() string {
-	return "to see the spec with digests in their places, run: sledctl propolis spec show " + e.Name
-}
-
 // Text is the document, in TOML, by which instance ensure makes an instance as its record
 // has it, with nothing left open. Own says that its id is the one that its name stands for. What is nothing to
-// describe is in comments. The error is a *SecretError.
+// describe is in comments. In the places of secrets stand their digests, which ensure takes
+// for the secrets that the instance has.
 func Text(r record.Record, own bool) (string, error) {
-	if len(r.Digests()) > 0 {
-		return "", &SecretError{Name: r.Name}
-	}
 	var b strings.Builder
 	line := func(key, value string) { fmt.Fprintf(&b, "%s = %s\n", key, value) }
 	if r.Protected {
@@ -39,6 +20,9 @@ func Text(r record.Record, own bool) (string, error) {
 	}
 	if r.Wanted == record.WantedStopped {
 		b.WriteString("# stopped: instance ensure starts it\n")
+	}
+	if len(r.Digests()) > 0 {
+		b.WriteString("# secret:...: a secret that stays as it is; no other instance has it\n")
 	}
 	if !own {
 		line("id", quoted(r.ID))

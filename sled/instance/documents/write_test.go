@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -111,10 +110,4 @@ func normal(disks []record.Disk) ([]record.Disk, error) {
 		}
 	}
 	return disks, nil
-}
-
-func TestSecretsAreNotWritten(t *testing.T) {
-	if err := (&SecretError{Name: "web1"}); fault.Of(err) != fault.Refused || !strings.Contains(err.Hint(), "spec show web1") {
-		t.Error(err)
-	}
 }
