@@ -87,6 +87,7 @@ func ledgers(s *sledtest.Operator) []string {
 // stateless are the commands that run without a ledger, with the reason.
 var stateless = map[string]string{
 	"bootstrap":      "it is what brings the ledger back",
+	"doctor":         "it runs before there is a ledger",
 	"storage list":   "the ledger lies on what it lists",
 	"storage check":  "the ledger lies on what it checks",
 	"storage format": "the ledger will lie on what it makes",

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/commands/base"
 	"github.com/sledctl/sledctl/commands/bootstrap"
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/doctor"
 	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/history"
 	"github.com/sledctl/sledctl/commands/instance"
@@ -37,6 +38,7 @@ func topLevel() []cli.Word {
 	return []cli.Word{
 		{Name: "status", Make: status.New},
 		{Name: "top", Make: top.New(runLine)},
+		{Name: "doctor", Make: doctor.New},
 		{Name: "bootstrap", Make: bootstrap.New},
 		{Name: "storage", Make: storage.New},
 		{Name: "base", Make: base.New},

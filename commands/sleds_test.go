@@ -14,7 +14,7 @@ import (
 // A command that changes a sled which was not named says which one it is. What cannot show what it
 // would do is known as a reader, or as one that changes something.
 func TestWhatChangesASledIsKnown(t *testing.T) {
-	readers := strings.Fields(`config-check config-show events history status trace
+	readers := strings.Fields(`config-check config-show doctor events history status trace
 		base-list nics-list storage-check storage-list vnic-list zone-list zone-bundle-get zone-bundle-list
 		instance-get instance-history instance-list instance-logs instance-wait instance-watch
 		ledger-check ledger-export ledger-show

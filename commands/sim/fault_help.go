@@ -7,6 +7,7 @@ pattern, e.g. propolis_*. Faults of services match the zone and the service.
 Faults of a command:
 
     fail             ends with --exit and --stderr, and does nothing
+    answer           prints --stderr on its standard output, ends with --exit (give 0 for success), and does nothing
     busy             fails as if the object were in use
     half             does its first part, then fails as with fail
     hang             stops until the fault is cleared, or for --delay
@@ -17,6 +18,12 @@ Faults of a command:
     kill-after       its caller is killed when the command has ended
     lose-disk        the disk named by --stderr is missing from then on
     fail-disk        the disk named by --stderr has I/O errors from then on
+
+Faults of the system, as its commands show it:
+
+    old-kernel       the kernel is too old (--match uname)
+    few-privileges   a process has only the basic privileges (--match ppriv)
+    in-zone          a process is in the zone named by --stderr (--match zonename)
 
 Faults of zones:
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
@@ -12,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/network"
@@ -88,12 +88,11 @@ func look(ctx context.Context, e *cli.Env) (looked, error) {
 
 // release is what /etc/release calls the system; empty: it says nothing.
 func release(files host.Files) string {
-	text, err := host.ReadFile(files, "/etc/release")
+	text, err := system.Release(files)
 	if err != nil {
 		return ""
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(strings.Fields(terminal.Printable(first)), " ")
+	return terminal.Printable(text)
 }
 
 // inOrder sorts instances as people count. Only their places are moved while it sorts:

@@ -29,10 +29,27 @@ func (s *screen) footer() {
 	if s.Agent.Running || s.Agent.Nexus != "" {
 		s.part("AGENT", s.agent())
 	}
+	if s.Doctor != nil {
+		s.part("DOCTOR", s.doctor())
+	}
 	s.part("WORK", s.work()...)
 	if len(s.Problems) > 0 && len(s.Last) > 0 {
 		s.part("LAST", s.oneLine(s.last())...)
 	}
+}
+
+// doctor is what doctor last found, and when.
+func (s *screen) doctor() string {
+	text := s.Doctor.Summary + ", " + terminal.Ago(s.Sled.Time, s.Doctor.Time)
+	switch s.Doctor.Verdict {
+	case "fail":
+		text = s.style(terminal.Bad, text)
+	case "warn":
+		text = s.style(terminal.Warn, text)
+	default:
+		return text
+	}
+	return text + ": " + s.style(terminal.Strong, "sledctl doctor")
 }
 
 // disks counts the disks by their kind.

@@ -262,7 +262,7 @@ errors: No known data errors
 $ zfs list -Ho name
 rpool
 rpool/ROOT
-rpool/ROOT/omnios-r151056
+rpool/ROOT/omnios-r151058
 $ zfs list -Ho name tank/a
 ! cannot open 'tank/a': pool I/O is currently suspended
 = 1

@@ -14,7 +14,7 @@ import (
 // commandFaults are the faults that any command can suffer.
 func commandFaults() []string {
 	return []string{
-		world.FaultFail, world.FaultBusy, world.FaultHalf, world.FaultHang, world.FaultMissed, world.FaultLoseDisk, world.FaultFailDisk,
+		world.FaultFail, world.FaultAnswer, world.FaultBusy, world.FaultHalf, world.FaultHang, world.FaultMissed, world.FaultLoseDisk, world.FaultFailDisk,
 		world.FaultKilled, world.FaultKill, world.FaultKillAfter, world.FaultKillDuring,
 	}
 }
@@ -24,6 +24,8 @@ func faulted(tx *world.Tx, f *world.Fault, tool cli.Tool, c cli.Call) cli.Reply 
 	switch f.Name {
 	case world.FaultFail, world.FaultBusy:
 		return failure(f, c)
+	case world.FaultAnswer:
+		return cli.Reply{Stdout: strings.TrimSuffix(f.Text, "\n") + "\n", Exit: f.Exit}
 	case world.FaultHalf:
 		reply := tool(tx, c)
 		reply.Add(failure(f, c))

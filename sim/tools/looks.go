@@ -10,7 +10,7 @@ import (
 func looks(c cli.Call) bool {
 	verb := verbOf(c.Args)
 	switch c.Tool {
-	case "fstyp", "ls", "netstat", "prtconf", "ps", "psrinfo", "svcprop", "svcs", "uname", "zonename":
+	case "fstyp", "ls", "netstat", "ppriv", "prtconf", "ps", "psrinfo", "svcprop", "svcs", "uname", "zonename":
 		return true
 	case "dladm", "ipadm":
 		return strings.HasPrefix(verb, "show-")

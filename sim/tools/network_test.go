@@ -160,6 +160,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 			"", "-e -o pid,args", "-z z1", "-z z1 -o pidd,args", "-z z1 -o pid", "-z z1 -o zone,args", "-z z1 -o pid,args x", "-z z1,z2 -o args",
 			"-z global -o args", "-ef",
 		},
+		"ppriv": {"", "-l", "-S 7", "-s A=basic 7", "7 8", "self", "-v 7"},
 		"uname": {"", "-a", "-s", "-r", "-v x"}, "zonename": {"-t", "x"}, "pfexec": {"", "zonename", "-P all zonename"},
 		"mount": {"", "-p", "-v", "-F zfs rpool", "-F tmpfs swap /tmp", "-F zfs -O rpool/x /tmp", "-F zfs -o ro rpool/x /tmp"}, "umount": {"", "-f /tmp", "-a", "/tmp /var"},
 		"rsrvrctl": {"", "-h", "-a 1", "-r 1", "-c 16 -s 1", "-s", "-s x", "-s 0x10", "-q more", "-q -s 1"},

@@ -124,13 +124,13 @@ func TestZfsListWithoutOperandsShowsAllButSnapshots(t *testing.T) {
 $ zfs list -H -o name
 rpool
 rpool/ROOT
-rpool/ROOT/omnios-r151056
+rpool/ROOT/omnios-r151058
 tank
 $ zpool set listsnapshots=on tank
 $ zfs list -H -o name
 rpool
 rpool/ROOT
-rpool/ROOT/omnios-r151056
+rpool/ROOT/omnios-r151058
 tank
 tank@s
 `)

@@ -13,6 +13,7 @@ import (
 // FaultMaintenance.
 const (
 	FaultFail      = "fail"       // ends with Exit and Text, and does nothing
+	FaultAnswer    = "answer"     // prints Text on its standard output, ends with Exit, and does nothing
 	FaultBusy      = "busy"       // the same, with the message of a thing in use
 	FaultHalf      = "half"       // does its first transaction, then ends as fail
 	FaultHang      = "hang"       // does not go on until the fault is disarmed, or for Delay
@@ -25,6 +26,11 @@ const (
 
 	// FaultKillDuring kills the caller, and the command lives on.
 	FaultKillDuring = "kill-during"
+
+	// What kind of system it is, and what a process may do on it. Words: the command line.
+	FaultOldKernel     = "old-kernel"     // the kernel is one that no propolis-server of today runs on
+	FaultFewPrivileges = "few-privileges" // a process has the basic privileges only
+	FaultInZone        = "in-zone"        // a process is in the zone named by Text
 
 	FaultMaintenance = "maintenance" // a start method fails; words: zone, FMRI
 
@@ -48,9 +54,10 @@ const (
 // FaultNames are the names that can be armed.
 func FaultNames() []string {
 	return append([]string{
-		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultKilled, FaultKill, FaultKillAfter, FaultKillDuring,
+		FaultFail, FaultAnswer, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultKilled, FaultKill, FaultKillAfter, FaultKillDuring,
 		FaultLoseDisk, FaultFailDisk,
 		FaultHook, FaultSlowClone, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
+		FaultOldKernel, FaultFewPrivileges, FaultInZone,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease, FaultSlowLink,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,

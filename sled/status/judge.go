@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
@@ -51,6 +52,8 @@ type Seen struct {
 	Bases []base.Status
 	// DevelopmentKey says that disks are encrypted with the public key.
 	DevelopmentKey bool
+	// Doctor is the last result of doctor; nil: there is none.
+	Doctor *doctor.Result
 	// Unknown is what could not be looked at.
 	Unknown []error
 }
@@ -96,7 +99,7 @@ func Judge(seen Seen) Status {
 		Sled: seen.Sled, Problems: append([]Problem{}, j.problem...), Instances: j.counts(), VMs: j.vms(), Disks: j.diskList(), Pools: j.pools,
 		Ledger: j.ledger(), Network: seen.Network, Agent: j.agent, Work: j.work(), Last: j.last(), Unknown: []string{},
 	}
-	s.Memory, s.CPUs = j.memory(), j.cpus()
+	s.Memory, s.CPUs, s.Doctor = j.memory(), j.cpus(), j.doctor()
 	for _, err := range seen.Unknown {
 		if text := err.Error(); !slices.Contains(s.Unknown, text) {
 			s.Unknown = append(s.Unknown, text)
@@ -177,6 +180,14 @@ func (j *judge) memory() *Memory {
 		return nil
 	}
 	return &Memory{Limit: r.Limit, Reserved: r.Size(), Used: r.Allocated + r.Transient}
+}
+
+func (j *judge) doctor() *Doctor {
+	r := j.Doctor
+	if r == nil {
+		return nil
+	}
+	return &Doctor{Verdict: string(r.Verdict), Failed: r.Count(doctor.Fail), Warned: r.Count(doctor.Warn), Summary: r.Line(), Time: r.Time}
 }
 
 func (j *judge) cpus() (c CPUs) {

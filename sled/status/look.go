@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/storage"
@@ -49,7 +50,8 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 		Open: operation.Open(s.View), Lasts: operation.Lasts(s.View),
 	}
 	var wg sync.WaitGroup
-	var memory, check, locks error
+	var memory, check, locks, last error
+	seen.Doctor, last = doctor.Last(files, env.RunDir)
 	wg.Go(func() {
 		var r reservoir.State
 		if r, memory = reservoir.Query(ctx, patient); memory == nil {
@@ -65,7 +67,7 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 			seen.Written = info.Time
 		}
 	}
-	for _, err := range append(rest, check, locks) {
+	for _, err := range append(rest, check, locks, last) {
 		if err != nil {
 			seen.Unknown = append(seen.Unknown, err)
 		}

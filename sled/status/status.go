@@ -52,6 +52,7 @@ type Status struct {
 	CPUs      CPUs      `json:"cpus"`
 	Network   Network   `json:"network"`
 	Agent     Agent     `json:"agent"`
+	Doctor    *Doctor   `json:"doctor"` // null: doctor has not run since the sled booted
 	Work      []Work    `json:"work"`
 	Last      []Last    `json:"last"`
 	Unknown   []string  `json:"unknown"` // what could not be looked at, and why
@@ -193,6 +194,15 @@ type Agent struct {
 	PID     int        `json:"pid,omitempty"`
 	Since   *time.Time `json:"since"` // null: it does not run
 	Nexus   string     `json:"nexus"` // the control plane that it is to notify; empty: none
+}
+
+// Doctor is what sledctl doctor found when it last ran.
+type Doctor struct {
+	Verdict string    `json:"verdict"` // ok, warn, fail
+	Failed  int       `json:"failed"`
+	Warned  int       `json:"warned"`
+	Summary string    `json:"summary"`
+	Time    time.Time `json:"time"`
 }
 
 // Work is an operation that is at work.

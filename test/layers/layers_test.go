@@ -62,6 +62,7 @@ func layers() map[string]place {
 		"commands/agent":       {layer: 7, below: 1},
 		"commands/base":        {layer: 7, below: 1},
 		"commands/bootstrap":   {layer: 7, below: 1},
+		"commands/doctor":      {layer: 7, below: 1},
 		"commands/instance":    {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // an editor
 		"commands/ledger":      {layer: 7, below: 1},
 		"commands/propolis":    {layer: 7, below: 1},
@@ -90,6 +91,7 @@ func layers() map[string]place {
 		"sled/status":    {layer: 5}, // what is wrong with a sled, and what to type
 		"sled/failure":   {layer: 5}, // what commands print of an error, and an agent answers
 		"sled/reap":      {layer: 4},
+		"sled/doctor":    {layer: 4}, // status shows its last result
 
 		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3},
 
@@ -107,7 +109,7 @@ func layers() map[string]place {
 
 		"engine/plan": {layer: 1}, "engine/inventory": {layer: 1}, "engine/ledger": {layer: 1}, "engine/bundle": {layer: 1}, "engine/ledger/format": {layer: 1, below: 1},
 
-		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {},
+		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {},
 		"illumos/ofmt": {layer: -1}, // how dladm and ipadm print for programs
 		"propolis":     {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
@@ -138,7 +140,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "events", "history", "instance", "ledger", "logread", "nics", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "instance", "ledger", "logread", "nics", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}

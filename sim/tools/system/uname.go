@@ -3,21 +3,31 @@
 package system
 
 import (
+	"cmp"
+
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// Uname is uname(1) with -v. The build that the kernel names is the simulator's
-// own: real ones name the gate's commit, e.g. "omnios-r151046-7b3f3d5b6d" or
-// "helios-2.0.23000".
-func Uname(_ *world.Tx, c cli.Call) cli.Reply {
+// Uname is uname(1) with -v. Real kernels name their distribution and the commit of the
+// gate, e.g. "omnios-r151046-7b3f3d5b6d", "helios-2.0.23000" or
+// "joyent_20240111T000000Z".
+func Uname(tx *world.Tx, c cli.Call) cli.Reply {
 	cli.Simulated(len(c.Args) == 1 && c.Args[0] == "-v")
-	return cli.Reply{Stdout: "simulated\n"}
+	kernels := map[world.Mode]string{world.OmniOS: "omnios-r151058-5151515151", world.Helios: "helios-3.0.26000", world.SmartOS: "joyent_20261105T000000Z"}
+	if tx.TakeFault(cli.Words(c), world.FaultOldKernel) != nil {
+		kernels = map[world.Mode]string{world.OmniOS: "omnios-r151046-7b3f3d5b6d", world.Helios: "helios-2.0.22000", world.SmartOS: "joyent_20220101T000000Z"}
+	}
+	return cli.Reply{Stdout: kernels[tx.State.Mode] + "\n"}
 }
 
 // Zonename prints the name of the zone that it runs in
 // (usr/src/cmd/zonename/zonename.c).
-func Zonename(_ *world.Tx, c cli.Call) cli.Reply {
+func Zonename(tx *world.Tx, c cli.Call) cli.Reply {
 	cli.Simulated(len(c.Args) == 0)
-	return cli.Reply{Stdout: c.Zone + "\n"}
+	zone := c.Zone
+	if f := tx.TakeFault(cli.Words(c), world.FaultInZone); f != nil {
+		zone = cmp.Or(f.Text, "web")
+	}
+	return cli.Reply{Stdout: zone + "\n"}
 }

@@ -102,7 +102,7 @@ func Fresh(o Options) *world.State {
 // RAM disk unless it was installed, on SmartOS the root is one too and the pool
 // holds the rest.
 func freshRoot(tx *world.Tx) {
-	vdev, size, root := "c0t0d0", uint64(240057409536), "rpool/ROOT/omnios-r151056"
+	vdev, size, root := "c0t0d0", uint64(240057409536), "rpool/ROOT/omnios-r151058"
 	switch {
 	case tx.State.Mode == world.Helios && tx.State.Installed:
 		root = "rpool/ROOT/helios"

@@ -115,7 +115,7 @@ func release(mode world.Mode) string {
 	case world.SmartOS:
 		return "                       SmartOS x86_64\n"
 	}
-	return "  OmniOS v11 r151056\n"
+	return "  OmniOS v11 r151058\n"
 }
 
 // layImages makes the two images that the sled agent gives to zoneadm install

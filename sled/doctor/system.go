@@ -1,0 +1,58 @@
+package doctor
+
+import "github.com/sledctl/sledctl/illumos/system"
+
+// systemChecks ask what system it is, and what sledctl may do there.
+func systemChecks() []Check {
+	const group = "system"
+	return []Check{
+		{ID: "release", Group: group, About: "the distribution is one that sledctl was written for", Asks: []Question{askRelease, askKernel}, Judge: judgeRelease},
+		{ID: "kernel", Group: group, About: "the kernel is new enough for a propolis-server of today", Asks: []Question{askKernel}, Judge: judgeKernel},
+		{ID: "global-zone", Group: group, About: "sledctl runs in the global zone", Asks: []Question{askZone}, Judge: judgeZone},
+		{ID: "privileges", Group: group, About: "sledctl has all privileges", Asks: []Question{askPrivileges}, Judge: judgePrivileges},
+	}
+}
+
+func judgeRelease(s Seen) Finding {
+	switch s.Kernel.Distribution {
+	case system.Unknown:
+		return warns("%s is not a distribution that sledctl was tried with", s.Release)
+	case system.SmartOS:
+		return fine("%s: no VMs, NIC records only", s.Release)
+	}
+	return fine("%s", s.Release)
+}
+
+// The OmniOS releases whose kernels matter: the first whose viona has several queues, and
+// the first that an older server runs on.
+const (
+	multiqueue = 151058
+	older      = 151050
+)
+
+// judgeKernel judges by the release. Guess: multi-queue viona first came with r151058, as
+// its release notes say; no header was read.
+func judgeKernel(s Seen) Finding {
+	k := s.Kernel
+	switch {
+	case k.Distribution == system.OmniOS && k.Release > 0 && k.Release < older:
+		return fails("kernel %s is older than any that a propolis-server runs on", k.Version).byHand("upgrade the system")
+	case k.Distribution == system.OmniOS && k.Release > 0 && k.Release < multiqueue:
+		return warns("kernel %s runs servers up to Propolis 2dc64374 (2026-01-06) only", k.Version)
+	}
+	return fine("%s", k.Version)
+}
+
+func judgeZone(s Seen) Finding {
+	if s.Zone != "global" {
+		return fails("sledctl runs in zone %s; VMs are made in the global zone", s.Zone).byHand("log in to the global zone").then("pfexec sledctl doctor")
+	}
+	return fine("in the global zone")
+}
+
+func judgePrivileges(s Seen) Finding {
+	if !s.Privileges.All() {
+		return fails("the effective privileges are %s; changes need all", s.Privileges.Effective).then("pfexec sledctl doctor")
+	}
+	return fine("all")
+}
