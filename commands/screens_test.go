@@ -55,6 +55,8 @@ func TestScreensOfTheDrill(t *testing.T) {
 		{"instance_get_disk", "instance get db01 --events 0"},
 		{"reap", "reap -n"},
 		{"storage_list", "storage list"},
+		{"storage_list_tree", "storage list --tree=2"},
+		{"storage_check", "storage check"},
 		{"instance_list_not_running", "instance list --filter state!=running --sort -memory,name"},
 	} {
 		for _, width := range []int{80, 140} {

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,7 @@ func driftList() terminal.List[storage.Drift] {
 		{Name: "wanted", Value: func(d storage.Drift) string { return d.Wanted }},
 		{Name: "repaired_by", Formerly: "mended_by", Value: func(d storage.Drift) string { return d.RepairedBy }, Style: style},
 		{Name: "reason", Value: func(d storage.Drift) string { return d.Reason }, Note: true},
+		{Name: "next", Value: func(d storage.Drift) string { return strings.Join(d.Said(), "; ") }, Extra: true},
 	}}
 }
 
@@ -53,7 +55,7 @@ func newCheck(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "List storage that differs, and who can repair it",
 		Long: `List storage that differs, and who can repair it: for each disk, pool or dataset what it is, what it must be, and whether
-bootstrap repairs it or an operator must. The command changes nothing.`,
+bootstrap repairs it or an operator must, and on a terminal the command to type. The command changes nothing.`,
 		Example: `  sledctl storage check --detailed-exitcode || sledctl bootstrap`,
 		Args:    cobra.NoArgs,
 		RunE:    env.Run(func(ctx context.Context, _ []string) error { return runCheck(ctx, env, detailed) }),
@@ -75,13 +77,15 @@ func runCheck(ctx context.Context, e *cli.Env, detailed bool) error {
 	if err != nil {
 		return err
 	}
-	list := driftList()
-	list.Summary = counted(drifts)
-	if len(drifts) == 0 && e.Output.Screen(e.Streams.Out) {
-		_, err := fmt.Fprintln(e.Streams.Out, list.Summary)
-		return err
+	if e.Output.Screen(e.Streams.Out) {
+		out := e.Streams.Out
+		_, err = out.Write([]byte(checked(drifts, out.Width(), out.Style)))
+	} else {
+		list := driftList()
+		list.Summary = counted(drifts)
+		err = list.Print(e.Streams.Out, e.Output, drifts)
 	}
-	if err := list.Print(e.Streams.Out, e.Output, drifts); err != nil {
+	if err != nil {
 		return err
 	}
 	if detailed && len(drifts) > 0 {

@@ -101,6 +101,7 @@ func itemDetail(i storage.Item) string {
 type options struct {
 	kind, pool string
 	flat       bool
+	depth      int
 }
 
 func newList(env *cli.Env) *cobra.Command {
@@ -108,6 +109,7 @@ func newList(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List disks, pools and datasets, and what differs",
 		Example: `  sledctl storage list
+  sledctl storage list --tree=2
   sledctl storage list --pool rpool
   sledctl storage list --kind dataset -H --columns name,mountpoint`,
 		Args: cobra.NoArgs,
@@ -115,6 +117,7 @@ func newList(env *cli.Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.flat, "flat", false, "print one object after the other on a terminal, too, not disk by disk")
+	flags.IntVar(&o.depth, "tree", 1, "`DEPTH` on a terminal: 1 is disks and pools, 2 also the datasets")
 	flags.StringVar(&o.kind, "kind", "", "only this kind, with its columns: disk, pool or dataset")
 	flags.StringVar(&o.pool, "pool", "", "only this `POOL`, or what its name begins with, its disk and datasets")
 	env.Complete(cmd, "kind", storage.Kinds)
@@ -124,6 +127,12 @@ func newList(env *cli.Env) *cobra.Command {
 }
 
 func runList(ctx context.Context, e *cli.Env, o options) error {
+	switch {
+	case o.depth < 1 || o.depth > 2:
+		return &cli.UsageError{Text: fmt.Sprintf("--tree %d: want 1 or 2", o.depth)}
+	case o.depth > 1 && (o.flat || o.kind != ""):
+		return &cli.UsageError{Text: "--tree 2 cannot be given with --flat or --kind: those print no tree"}
+	}
 	if o.kind != "" && !slices.Contains(storage.Kinds(), o.kind) {
 		text := fmt.Sprintf("--kind %q: want %s", o.kind, strings.Join(storage.Kinds(), ", "))
 		if near := naming.Nearest(o.kind, storage.Kinds()); near != "" {
@@ -153,7 +162,7 @@ func runList(ctx context.Context, e *cli.Env, o options) error {
 		}
 	}
 	if o.kind == "" && !o.flat && e.Output.Screen(e.Streams.Out) {
-		return printTree(e, view, known, items, o.pool != "")
+		return printTree(e, view, known, items, o)
 	}
 	return printPicked(e, o.kind, items, func(i storage.Item) bool { return o.kind == "" || i.Kind == o.kind })
 }
@@ -214,16 +223,19 @@ func ofPool(items []storage.Item, known map[disk.Identity]storage.Record, name s
 	return slices.DeleteFunc(items, func(i storage.Item) bool { return poolOf(i) != name }), nil
 }
 
-// printTree prints disk by disk, for people; with datasets, also those.
-func printTree(e *cli.Env, view ledger.View, known map[disk.Identity]storage.Record, items []storage.Item, datasets bool) error {
+// printTree prints disk by disk, for people; to the second depth, also the datasets.
+func printTree(e *cli.Env, view ledger.View, known map[disk.Identity]storage.Record, items []storage.Item, o options) error {
 	vms, err := record.All(view)
 	if err != nil {
 		return err
 	}
 	all := branches(items, slices.Collect(maps.Values(known)), vms)
-	if datasets {
-		for i := range all {
+	for i := range all {
+		if o.depth > 1 || o.pool != "" {
 			all[i].datasets(items)
+		}
+		if of := all[i].pool; o.pool != "" && slices.Equal(all[i].remedies, []string{"sledctl storage list --pool " + of}) {
+			all[i].remedies = []string{"sledctl instance list --filter pool=" + of} // this is that list
 		}
 	}
 	return tree(e.Streams.Out, all)

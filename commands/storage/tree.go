@@ -22,6 +22,7 @@ type branch struct {
 	why                string // what is wrong with the disk, or with the pool
 	vms, volumes       []string
 	each               []string // of its datasets, for people
+	remedies           []string // what to do and to type
 }
 
 // branches puts the items together: U.2s first, then M.2s, then what is on neither.
@@ -37,7 +38,7 @@ func branches(items []storage.Item, known []storage.Record, vms []record.Record)
 		if i.Kind != "disk" {
 			continue
 		}
-		b := branch{slot: i.On, disk: i.Name, serial: i.Serial, pool: i.Pool, state: i.State, why: i.Reason}
+		b := branch{slot: i.On, disk: i.Name, serial: i.Serial, pool: i.Pool, state: i.State, why: i.Reason, remedies: said(i)}
 		if at := slices.IndexFunc(known, func(r storage.Record) bool { return r.Name == i.Name }); at >= 0 && i.On == "" {
 			b.slot, b.serial, b.pool = known[at].Place(), known[at].Serial, known[at].Pool
 		}
@@ -49,13 +50,14 @@ func branches(items []storage.Item, known []storage.Record, vms []record.Record)
 	}
 	for _, i := range items {
 		if pool, left := pools[i.Name]; left {
-			b := branch{pool: i.Name, state: pool.State}
+			b := branch{pool: i.Name, state: "ready"}
 			b.onPool(pool)
 			all = append(all, b)
 		}
 	}
 	for i := range all {
 		all[i].holds(vms)
+		all[i].lacks(items)
 	}
 	slices.SortStableFunc(all, func(a, b branch) int {
 		return cmp.Or(cmp.Compare(rank(a.slot), rank(b.slot)), query.Natural(a.slot, b.slot))
@@ -77,8 +79,16 @@ func rank(slot string) int {
 func (b *branch) onPool(pool storage.Item) {
 	b.used, b.free = pool.Used, pool.Available
 	if b.state == "ready" {
-		b.state, b.why = pool.State, pool.Reason
+		b.state, b.why, b.remedies = pool.State, pool.Reason, said(pool)
 	}
+}
+
+// said is what to do about an item.
+func said(i storage.Item) []string {
+	if i.Remedy == nil {
+		return nil
+	}
+	return i.Said()
 }
 
 // holds finds the VMs whose zones, and whose volumes, lie on the pool.
@@ -95,6 +105,30 @@ func (b *branch) holds(vms []record.Record) {
 	}
 	slices.SortFunc(b.vms, query.Natural)
 	slices.SortFunc(b.volumes, query.Natural)
+}
+
+// lacks finds the datasets that are not as they must be, if the pool itself is.
+func (b *branch) lacks(items []storage.Item) {
+	if b.state != "ready" {
+		return
+	}
+	var wrong []storage.Item
+	for _, i := range items {
+		if i.Kind == "dataset" && i.Pool == b.pool && i.State != "ready" {
+			wrong = append(wrong, i)
+		}
+	}
+	if len(wrong) == 0 {
+		return
+	}
+	b.state, b.why = wrong[0].State, strings.TrimPrefix(wrong[0].Name, b.pool+"/")+": "+cmp.Or(wrong[0].Reason, wrong[0].State)
+	b.remedies = said(wrong[0])
+	if len(wrong) > 1 {
+		b.why = fmt.Sprintf("%d datasets are not as they must be", len(wrong))
+	}
+	if slices.ContainsFunc(wrong, func(i storage.Item) bool { return !slices.Equal(said(i), b.remedies) }) {
+		b.remedies = []string{"sledctl storage check"}
+	}
 }
 
 // datasets takes those of the pool, to be told one by one.
@@ -146,6 +180,11 @@ func tree(s *terminal.Stream, all []branch) error {
 		}
 		if label != "" {
 			b.WriteString("  " + label + "\n")
+		}
+		for _, remedy := range of.remedies {
+			for _, line := range aligned(remedy, 4, s.Width(), s.Style, terminal.Strong) {
+				b.WriteString(line + "\n")
+			}
 		}
 	}
 	_, err := s.Write(b.Bytes())

@@ -90,7 +90,7 @@ func (c *comparison) add(d Difference) { c.found = append(c.found, d) }
 func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 	object := "disk " + f.Name
 	faulted := func(property, is, wanted string, err error) (string, string, bool) {
-		c.add(Difference{Object: object, Property: property, Is: is, Wanted: wanted, Err: err})
+		c.add(Difference{Object: object, Property: property, Is: is, Wanted: wanted, Err: err, Disk: c.recorded(f)})
 		return "", "", false
 	}
 	switch {
@@ -126,6 +126,19 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 		return c.blank(f)
 	}
 	return faulted("contents", f.holds(), c.wanted(f), &ConflictError{Object: object, Property: "contents", Is: f.holds(), Wanted: c.wanted(f)})
+}
+
+// recorded is the record of a disk. One that cannot be seen is found by its name.
+func (c *comparison) recorded(f Found) *Record {
+	if r, ok := c.known[f.Identity]; ok {
+		return &r
+	}
+	for _, r := range c.known {
+		if f.Absent && r.Name == f.Name {
+			return &r
+		}
+	}
+	return nil
 }
 
 // wanted is the pool that a disk is to have.
@@ -267,7 +280,7 @@ func (c *comparison) absent(kinds []disk.Kind) {
 	}
 	slices.SortFunc(gone, func(a, b Record) int { return strings.Compare(a.Name, b.Name) })
 	for _, r := range gone {
-		c.add(Difference{Object: "disk " + r.Name, Property: "presence", Is: "absent", Wanted: "present",
+		c.add(Difference{Object: "disk " + r.Name, Property: "presence", Is: "absent", Wanted: "present", Disk: &r,
 			Err: &FaultedError{Is: fmt.Sprintf("absent: serial number %s in slot %d, with pool %s", r.Serial, r.Slot, r.Pool)}})
 	}
 }

@@ -21,6 +21,7 @@ type Difference struct {
 	Why      string
 	Repair   []plan.Action
 	Err      error
+	Disk     *Record // of the disk that it is about; nil: it has none
 }
 
 // PartialError is storage that is not as it must be, though all that could be

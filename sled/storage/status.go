@@ -31,6 +31,7 @@ type Item struct {
 	// Mountpoint is where a dataset must be mounted.
 	Mountpoint string `json:"mountpoint,omitempty"`
 	Reason     string `json:"reason"`
+	*Remedy           // nil: nothing is to be done
 }
 
 // Kinds are those of items.
@@ -49,6 +50,7 @@ type Drift struct {
 	RepairedBy string `json:"repaired_by"` // bootstrap, or operator
 	Formerly   string `json:"mended_by"`   // RepairedBy under the key that it had before
 	Reason     string `json:"reason"`
+	Remedy
 }
 
 // kinds of disks, in the order in which they are prepared.
@@ -92,7 +94,7 @@ func (c *comparison) drifts() []Drift {
 	drifts := []Drift{}
 	for _, d := range c.found {
 		kind, name, _ := strings.Cut(d.Object, " ")
-		drift := Drift{Kind: kind, Name: name, Property: d.Property, Is: d.Is, Wanted: d.Wanted, RepairedBy: "operator", Reason: d.reason()}
+		drift := Drift{Kind: kind, Name: name, Property: d.Property, Is: d.Is, Wanted: d.Wanted, RepairedBy: "operator", Reason: d.reason(), Remedy: c.remedy(d)}
 		if len(d.Repair) > 0 {
 			drift.RepairedBy = "bootstrap"
 		}
@@ -172,7 +174,7 @@ func (c *comparison) datasetItems(pools []zfs.Pool) (items []Item) {
 			})
 			switch {
 			case there && item.State == "ready" && is.Available == 0 && p.Answers():
-				item.State, item.Reason = "full", "nothing more fits"
+				item.State, item.Reason, item.Remedy = "full", "nothing more fits", inPool(p.Name)
 			case !p.Answers():
 				item.State, item.Reason = "unknown", "pool "+p.Name+" is "+p.Health+": what lies on it cannot be seen"
 			}
@@ -186,6 +188,7 @@ func (c *comparison) datasetItems(pools []zfs.Pool) (items []Item) {
 func (c *comparison) judged(i Item) Item {
 	i.State = "ready"
 	var reasons []string
+	var remedies []Remedy
 	for _, d := range c.found {
 		if d.Object != i.Kind+" "+i.Name {
 			continue
@@ -200,6 +203,7 @@ func (c *comparison) judged(i Item) Item {
 		default:
 			i.State = "differs"
 		}
+		remedies = append(remedies, c.remedy(d))
 		if d.Err != nil {
 			reasons = append(reasons, d.Err.Error())
 		} else {
@@ -210,6 +214,7 @@ func (c *comparison) judged(i Item) Item {
 		i.State = "exported"
 	}
 	i.Reason = strings.Join(slices.Compact(reasons), "; ")
+	i.Remedy = worst(remedies)
 	return i
 }
 
@@ -223,6 +228,7 @@ func (c *comparison) room(i Item) Item {
 	used := percent(i.Used, i.Used+i.Available)
 	if i.State == "ready" && used >= fullFrom {
 		i.State, i.Free, i.Reason = "full", i.Available, fmt.Sprintf("%d%% of it is in use", used)
+		i.Remedy = inPool(i.Name)
 	}
 	return i
 }
