@@ -57,27 +57,53 @@ func load(s Source) (Config, loader, error) {
 		layers = append(layers, layer{values: values, late: f.Late, where: func(key string) string { return fmt.Sprintf("%s:%d", f.Name, lines.of(key)) }})
 	}
 	layers = append(layers, layer{values: fromEnvironment(s.Env), where: variable})
-	l := loader{source: s, fields: all, values: map[string]any{}, where: map[string]string{}}
+	l := loader{source: s, fields: all, values: map[string]any{}, where: map[string]string{}, wrong: map[string]bool{}}
 	for _, layer := range layers {
 		for _, key := range slices.Sorted(maps.Keys(layer.values)) {
 			l.check(layer, key)
 		}
 	}
+	c, err := l.decoded()
+	if err != nil {
+		return Config{}, l, errors.Join(append(l.problems, err)...)
+	}
+	l.problems = append(l.problems, c.validate(l.where, l.partial)...)
 	if len(l.problems) > 0 {
 		return Config{}, l, errors.Join(l.problems...)
 	}
-	v := viper.New()
-	err := v.MergeConfigMap(nested(l.values))
-	if err != nil {
-		return Config{}, l, fmt.Errorf("merging settings: %w", err)
+	return c, l, nil
+}
+
+// decoded is the settings that the values make. One that is wrong by itself counts as
+// not given, so that the rest is checked, too.
+func (l *loader) decoded() (c Config, err error) {
+	usual := defaults(l.fields)
+	for key := range l.wrong {
+		delete(l.values, key)
+		if _, known := l.fields[key]; known {
+			l.values[key], l.where[key] = usual.values[key], usual.where(key)
+		}
 	}
-	var c Config
-	err = v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" })
-	if err != nil {
-		return Config{}, l, fmt.Errorf("reading settings: %w", err)
+	v := viper.New()
+	if err := v.MergeConfigMap(nested(l.values)); err != nil {
+		return c, fmt.Errorf("merging settings: %w", err)
+	}
+	if err := v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" }); err != nil {
+		return c, fmt.Errorf("reading settings: %w", err)
 	}
 	c.Propolis.resolve()
-	return c, l, c.validate(l.where)
+	return c, nil
+}
+
+// partial says whether a setting of a section was wrong by itself, so that it is not known
+// how the others fit together.
+func (l *loader) partial(section string) bool {
+	for key := range l.wrong {
+		if in, _, _ := strings.Cut(key, "."); in == section {
+			return true
+		}
+	}
+	return false
 }
 
 // layer is one source of values, by key.
@@ -142,7 +168,13 @@ type loader struct {
 	fields   map[string]reflect.StructField
 	values   map[string]any    // in force, as they were written
 	where    map[string]string // where the value in force comes from
+	wrong    map[string]bool   // the keys with a problem
 	problems []error
+}
+
+// refuse notes what is wrong with a key.
+func (l *loader) refuse(e *Error) {
+	l.problems, l.wrong[e.Key] = append(l.problems, e), true
 }
 
 func (l *loader) check(from layer, key string) {
@@ -150,19 +182,19 @@ func (l *loader) check(from layer, key string) {
 	l.values[key], l.where[key] = from.values[key], where
 	field, known := l.fields[key]
 	if !known && isSection(key) {
-		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "is a section: [" + key + "]"})
+		l.refuse(&Error{Key: key, Where: where, Problem: "is a section: [" + key + "]"})
 		return
 	}
 	if !known {
-		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "unknown key", Nearest: l.nearest(key)})
+		l.refuse(&Error{Key: key, Where: where, Problem: "unknown key", Nearest: l.nearest(key)})
 		return
 	}
 	if section, _, _ := strings.Cut(key, "."); from.late && slices.Contains(early(), section) {
-		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "counts before the sled's disks are there: it belongs in /etc/sledctl/config.toml"})
+		l.refuse(&Error{Key: key, Where: where, Problem: "counts before the sled's disks are there: it belongs in /etc/sledctl/config.toml"})
 		return
 	}
 	if _, err := l.parse(field.Type, from.values[key]); err != nil {
-		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: err.Error()})
+		l.refuse(&Error{Key: key, Where: where, Problem: err.Error()})
 	}
 }
 

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -24,9 +23,9 @@ func (p *Propolis) resolve() {
 }
 
 // validate checks what a type alone does not: where tells from where a value
-// comes.
-func (c Config) validate(where map[string]string) error {
-	v := &validator{where: where}
+// comes, and partial in which sections a setting is not known.
+func (c Config) validate(where map[string]string, partial func(section string) bool) []error {
+	v := &validator{where: where, partial: partial}
 	c.Host.validate(v)
 	c.Paths.validate(v)
 	c.Network.validate(v)
@@ -37,12 +36,20 @@ func (c Config) validate(where map[string]string) error {
 	c.Bundle.validate(v)
 	c.Nexus.validate(v)
 	c.NICs.validate(v)
-	return errors.Join(v.problems...)
+	return v.problems
 }
 
 type validator struct {
 	where    map[string]string
+	partial  func(section string) bool
 	problems []error
+}
+
+// fits notes a problem of a key with other settings of its section, if all those are known.
+func (v *validator) fits(ok bool, key, format string, args ...any) {
+	if section, _, _ := strings.Cut(key, "."); !v.partial(section) {
+		v.want(ok, key, format, args...)
+	}
 }
 
 // want notes a problem with a key unless it is as it should be.
@@ -92,14 +99,14 @@ func (n Network) validate(v *validator) {
 	v.link("network.etherstub", n.Etherstub)
 	v.link("network.gz_vnic", n.GZVNIC)
 	v.link("network.guest_link", n.GuestLink)
-	v.want(!n.GZAddress.IsValid() || n.GZVNIC != "", "network.gz_address", "needs network.gz_vnic, which would carry it")
+	v.fits(!n.GZAddress.IsValid() || n.GZVNIC != "", "network.gz_address", "needs network.gz_vnic, which would carry it")
 	if n.Underlay.IsValid() {
 		v.want(n.Underlay == n.Underlay.Masked(), "network.underlay", "%v is an address: the network is %v", n.Underlay, n.Underlay.Masked())
 		v.want(n.Underlay.Addr().BitLen()-n.Underlay.Bits() >= 2, "network.underlay", "%v has no room for addresses", n.Underlay)
 	}
 	if n.Gateway.IsValid() {
-		v.want(n.Underlay.IsValid(), "network.gateway", "needs network.underlay: with DHCP the router comes with the address")
-		v.want(!n.Underlay.IsValid() || n.Underlay.Contains(n.Gateway), "network.gateway", "%v is not in network.underlay, %v", n.Gateway, n.Underlay)
+		v.fits(n.Underlay.IsValid(), "network.gateway", "needs network.underlay: with DHCP the router comes with the address")
+		v.fits(!n.Underlay.IsValid() || n.Underlay.Contains(n.Gateway), "network.gateway", "%v is not in network.underlay, %v", n.Gateway, n.Underlay)
 	}
 	// IPv6 needs 1280 bytes (RFC 8200, section 5); how much a link can do is
 	// for dladm to say.
@@ -127,7 +134,7 @@ func (s Storage) validate(v *validator) {
 	}
 	_, err := hex.DecodeString(s.Salt)
 	v.want(s.Salt == "" || err == nil && len(s.Salt) == 64, "storage.salt", "%q is not 64 hexadecimal digits", s.Salt)
-	v.want(s.Salt == "" || how == "command", "storage.salt", "is for the secrets of a command, and storage.key is %q", s.Key)
+	v.fits(s.Salt == "" || how == "command", "storage.salt", "is for the secrets of a command, and storage.key is %q", s.Key)
 	seen := map[string]bool{}
 	for _, pool := range s.ZonePools {
 		v.want(pool != "" && !strings.ContainsAny(pool, "/@# \t"), "storage.zone_pools", "%q is not the name of a pool", pool)
@@ -163,7 +170,7 @@ func notPlain(r rune) bool {
 }
 
 func (n Names) validate(v *validator) {
-	if err := n.Prefixes().Validate(); err != nil {
+	if err := n.Prefixes().Validate(); err != nil && !v.partial("names") {
 		v.problems = append(v.problems, &Error{Key: "names", Where: n.where(v), Problem: err.Error()})
 	}
 }
@@ -209,7 +216,7 @@ func (n NICs) validate(v *validator) {
 	const want = "%q is not a UUID in lower case: 564d2cec-64ee-4aca-9e27-d71c02af3b6a"
 	v.want(n.CNUUID == "" || isUUID(n.CNUUID), "nics.cn_uuid", want, n.CNUUID)
 	v.want(n.AdminUUID == "" || isUUID(n.AdminUUID), "nics.admin_uuid", want, n.AdminUUID)
-	v.want(n.URL == "" || n.CNUUID != "", "nics.cn_uuid", "is not set, and NAPI must be asked for somebody's records")
+	v.fits(n.URL == "" || n.CNUUID != "", "nics.cn_uuid", "is not set, and NAPI must be asked for somebody's records")
 	if n.LockFile != "" {
 		v.absolute("nics.lock_file", n.LockFile)
 	}
