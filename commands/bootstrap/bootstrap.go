@@ -4,12 +4,14 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/bootstrap"
 	"github.com/sledctl/sledctl/sled/failure"
@@ -98,8 +100,30 @@ func showPart(p bootstrap.Part) shownPart {
 		s.Result, s.Detail = "changed", p.Did
 	case p.Base.Zone != "":
 		s.Detail = p.Base.Zone
+	case strings.HasPrefix(p.Name, "spares "):
+		s.Detail = spares(p.Spares, p.Report.Outcome.Done)
 	}
 	return s
+}
+
+// spares says how many zones are wanted ahead on a pool, and how many were created and removed.
+func spares(wanted int, done []plan.Action) string {
+	said := fmt.Sprintf("%d wanted", wanted)
+	for _, what := range []struct {
+		word   string
+		change plan.Change
+	}{{"created", plan.Create}, {"removed", plan.Remove}} {
+		zones := map[string]bool{}
+		for _, a := range done {
+			if zone, is := strings.CutPrefix(a.Object, "zone "); is && a.Change == what.change {
+				zones[zone] = true
+			}
+		}
+		if n := len(zones); n > 0 {
+			said += fmt.Sprintf(", %s %d", what.word, n)
+		}
+	}
+	return said
 }
 
 // addPart adds a part to those shown. One that was done in several goes is

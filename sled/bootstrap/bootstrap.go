@@ -58,6 +58,7 @@ type Part struct {
 	Report   operation.Report
 	Findings reap.Findings // of reap
 	Base     base.Record   // of base
+	Spares   int           // of spares: how many are wanted
 	Did      string        // of ledger: copies that were made or given up; of memory: what VMs have now
 	Err      error
 }
@@ -358,7 +359,7 @@ func (r *run) spares(ctx context.Context, bases []Part) bool {
 		if len(parts) == 0 {
 			r.begin("spares")
 		}
-		p := &Part{Name: "spares " + pool}
+		p := &Part{Name: "spares " + pool, Spares: r.Spares}
 		parts = append(parts, p)
 		wg.Go(func() { p.Report, p.Err = r.FillSpares(ctx, r.env, pool, b.Base, r.dryRun) })
 	}
