@@ -67,15 +67,14 @@ func TestAVMThatIsHalfMadeIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := vmms(t)
 		s.Arm(world.Fault{Name: world.FaultKilled, Match: "zoneadm clone", Times: 1})
-		var dying *host.Crashing
-		dying = host.Crash(host.Trace(s.Host(), func(e host.Event) {
+		dying := host.Crash(s.Host(), 0, host.CrashBefore).Kill(s.Lobby.Vanish)
+		a := s.StartAgent(t, host.Trace(dying, func(e host.Event) {
 			if strings.Contains(e.Line.Text, " clone ") {
 				dying.Die()
 			}
-		}), 0, host.CrashBefore).Kill(s.Lobby.Vanish)
-		a := s.StartAgent(t, dying)
+		}))
 		vm, instance := a.Register(1)
-		a.Want(vm, "running")
+		a.WantOfDying(vm, "running")
 		for !dying.Crashed() {
 			time.Sleep(time.Millisecond)
 		}
@@ -89,6 +88,7 @@ func TestAVMThatIsHalfMadeIsMadeAgain(t *testing.T) {
 		if got := s.Value("instance get " + instance + " -H --columns propolis_id,state"); got != vm+"\trunning" {
 			t.Errorf("it is %q", got)
 		}
+		time.Sleep(time.Second) // until the control plane has been told
 		if s.Knows()[vm] != "running" {
 			t.Errorf("the control plane knows %v", s.Knows())
 		}

@@ -174,14 +174,7 @@ func (r *Agent) Ask(method, path, version string) (int, string) {
 // Send is ask with a body.
 func (r *Agent) Send(method, path, version, body string) (int, string) {
 	r.T.Helper()
-	request, err := http.NewRequestWithContext(r.T.Context(), method, "http://sled"+path, strings.NewReader(body))
-	if err != nil {
-		r.T.Fatal(err)
-	}
-	if version != "" {
-		request.Header.Set("api-version", version)
-	}
-	reply, err := r.Client.Do(request)
+	reply, err := r.send(method, path, version, body)
 	if err != nil {
 		r.T.Fatal(err)
 	}
@@ -197,6 +190,17 @@ func (r *Agent) Send(method, path, version, body string) (int, string) {
 		r.T.Errorf("%s %s: the id of the request is %q, in the body: %s", method, path, reply.Header.Get("x-request-id"), data)
 	}
 	return reply.StatusCode, string(data)
+}
+
+func (r *Agent) send(method, path, version, body string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(r.T.Context(), method, "http://sled"+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if version != "" {
+		request.Header.Set("api-version", version)
+	}
+	return r.Client.Do(request)
 }
 
 // State is what the control plane reads of a VM.
@@ -260,8 +264,17 @@ const LatestAPI = "48.0.0"
 // Want asks for a state, and returns the state in the answer.
 func (r *Agent) Want(id, state string) (status int, now string) {
 	r.T.Helper()
-	status, body := r.Send("PUT", "/vmms/"+id+"/state", LatestAPI, fmt.Sprintf(`{"state":{"type":%q}}`, state))
+	status, body := r.Send("PUT", "/vmms/"+id+"/state", LatestAPI, wanted(state))
 	return status, updated(r.T, body)
+}
+
+func wanted(state string) string { return fmt.Sprintf(`{"state":{"type":%q}}`, state) }
+
+// WantOfDying asks an agent for a state that may die before it answers.
+func (r *Agent) WantOfDying(id, state string) {
+	if reply, err := r.send("PUT", "/vmms/"+id+"/state", LatestAPI, wanted(state)); err == nil {
+		reply.Body.Close()
+	}
 }
 
 // updated is the state of an answer to a change; empty if it says none.
