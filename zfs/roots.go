@@ -3,6 +3,7 @@ package zfs
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -36,4 +37,37 @@ func Roots(ctx context.Context, h host.Host, user ...string) ([]Dataset, error) 
 
 func rootsCommand(properties []string) host.Command {
 	return get([]string{"-d", "0"}, properties, nil)
+}
+
+// Sync gives the property sync of each of the datasets: "standard", "always", or
+// "disabled", where a power cut loses what was flushed. Errors: *NameError; ErrSyntax;
+// a *host.CommandError.
+func Sync(ctx context.Context, h host.Host, datasets []string) (map[string]string, error) {
+	if len(datasets) == 0 {
+		return nil, nil // zfs get would list everything
+	}
+	if err := validateAll(datasets); err != nil {
+		return nil, fmt.Errorf("look at sync: %w", err)
+	}
+	c := get(nil, []string{"sync"}, datasets)
+	r, err := h.Run(ctx, c)
+	if err == nil && r.Exit != 0 {
+		err = failure(c, r, datasets...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at sync: %w", err)
+	}
+	return parseSync(string(r.Stdout))
+}
+
+func parseSync(out string) (map[string]string, error) {
+	values := map[string]string{}
+	for line := range strings.Lines(out) {
+		words := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(words) != 4 || words[1] != "sync" {
+			return nil, fmt.Errorf("look at sync: %w: %q", ErrSyntax, line)
+		}
+		values[words[0]] = words[2]
+	}
+	return values, nil
 }

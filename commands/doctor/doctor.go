@@ -22,8 +22,8 @@ func New(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Verify that this host is able to run VMs",
-		Long: `Verify that this host is able to run VMs: its system, and what sledctl may do there. Each check is ok, warn or fail, with what was seen
-and the command or the page that repairs it.
+		Long: `Verify that this host is able to run VMs: its system and privileges, pools and the place of the ledger, memory, and links. Each check is
+ok, warn or fail, with what was seen and the command or the page that repairs it.
 
 The command changes nothing on the sled and takes at most 1 s. A question that the host does not answer in that time is a warning. The
 last result is kept until the sled reboots, and sledctl status shows it in one line. Exit 8 if a check fails.
@@ -50,11 +50,10 @@ func run(ctx context.Context, e *cli.Env, ignore []string) error {
 	if err := checkList().Check(e.Output); err != nil {
 		return err
 	}
-	c, h, err := e.Reach()
+	s, h, err := settings(e)
 	if err != nil {
 		return err
 	}
-	s := doctor.Settings{RunDir: c.Paths.Run}
 	r, err := s.Examine(ctx, h, e.Now, ignore)
 	if err != nil {
 		return err

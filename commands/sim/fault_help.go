@@ -23,6 +23,7 @@ Faults of the system, as its commands show it:
 
     old-kernel       the kernel is too old (--match uname)
     few-privileges   a process has only the basic privileges (--match ppriv)
+    low-swap         little virtual memory is left (--match swap)
     in-zone          a process is in the zone named by --stderr (--match zonename)
 
 Faults of zones:

@@ -10,8 +10,10 @@ import (
 func looks(c cli.Call) bool {
 	verb := verbOf(c.Args)
 	switch c.Tool {
-	case "fstyp", "ls", "netstat", "ppriv", "prtconf", "ps", "psrinfo", "svcprop", "svcs", "uname", "zonename":
+	case "fstyp", "ls", "netstat", "ppriv", "prtconf", "ps", "psrinfo", "svcprop", "svcs", "swap", "uname", "zonename":
 		return true
+	case "mount":
+		return verb == "-p"
 	case "dladm", "ipadm":
 		return strings.HasPrefix(verb, "show-")
 	case "zfs":

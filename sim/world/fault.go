@@ -30,6 +30,7 @@ const (
 	// What kind of system it is, and what a process may do on it. Words: the command line.
 	FaultOldKernel     = "old-kernel"     // the kernel is one that no propolis-server of today runs on
 	FaultFewPrivileges = "few-privileges" // a process has the basic privileges only
+	FaultLowSwap       = "low-swap"       // little virtual memory is left
 	FaultInZone        = "in-zone"        // a process is in the zone named by Text
 
 	FaultMaintenance = "maintenance" // a start method fails; words: zone, FMRI
@@ -57,7 +58,7 @@ func FaultNames() []string {
 		FaultFail, FaultAnswer, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultKilled, FaultKill, FaultKillAfter, FaultKillDuring,
 		FaultLoseDisk, FaultFailDisk,
 		FaultHook, FaultSlowClone, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
-		FaultOldKernel, FaultFewPrivileges, FaultInZone,
+		FaultOldKernel, FaultFewPrivileges, FaultInZone, FaultLowSwap,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease, FaultSlowLink,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,

@@ -9,9 +9,13 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
 )
 
 // Every check has an id of its own, a page, and questions that exist.
@@ -92,6 +96,79 @@ func TestTheSystem(t *testing.T) {
 	})
 }
 
+func TestTheStorage(t *testing.T) {
+	const m2 = "oxi_a462a7f7-b628-40fe-80ff-4e4189e2d62b"
+	pool := func(name, health, failmode, device string) Seen {
+		return Seen{Pools: []zfs.Pool{{Name: name, Health: health, Failmode: failmode, Devices: []zfs.Device{{Name: device}}}}}
+	}
+	on := func(special, dir, kind, device string) Seen {
+		s := pool("rpool", "ONLINE", "wait", device)
+		s.Mounts, s.Ledger = []system.Mount{{Special: special, Directory: dir, Type: kind}}, []Place{{Directory: "/var/ledger"}}
+		return s
+	}
+	at := time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC)
+	judgeAll(t, map[string]judged{
+		"online":       {"pools", pool("rpool", "ONLINE", "wait", "c0"), OK, "1 pools"},
+		"degraded":     {"pools", pool("rpool", "DEGRADED", "wait", "c0"), Warn, "run: zpool clear rpool"},
+		"suspended":    {"pools", pool("rpool", "SUSPENDED", "wait", "c0"), Fail, "bring the disk back, then run: zpool clear rpool"},
+		"waits":        {"failmode", pool(m2, "ONLINE", "wait", "c0"), Fail, "zpool set failmode=continue " + m2},
+		"continues":    {"failmode", pool(m2, "ONLINE", "continue", "c0"), OK, "on 1 pools"},
+		"root waits":   {"failmode", pool("rpool", "ONLINE", "wait", "c0"), OK, "on 0 pools"},
+		"nowhere":      {"ledger-place", pool("rpool", "ONLINE", "wait", "c0"), Fail, "sledctl bootstrap --format-blank"},
+		"later":        {"ledger-place", pool(m2, "ONLINE", "continue", "c0"), OK, "none yet"},
+		"on a disk":    {"ledger-place", on("rpool/ROOT/omnios", "/", "zfs", "/dev/dsk/c0t0d0"), OK, "on rpool/ROOT/omnios"},
+		"on tmpfs":     {"ledger-place", on("swap", "/var", "tmpfs", "/dev/dsk/c0t0d0"), Fail, "a reboot empties it"},
+		"in RAM":       {"ledger-place", on("rpool/ROOT/ramdisk", "/", "zfs", "/devices/pseudo/ramdisk@1024:rpool"), Fail, "a RAM disk"},
+		"not mounted":  {"ledger-place", on("rpool/x", "/x", "zfs", "/dev/dsk/c0t0d0"), Warn, "no file system"},
+		"flushed":      {"sync", Seen{Sync: map[string]string{"a": "standard", "b": "always"}}, OK, "2 datasets"},
+		"not flushed":  {"sync", Seen{Sync: map[string]string{"a": "disabled", "b": "disabled"}}, Fail, "zfs set sync=standard a && zfs set sync=standard b"},
+		"time":         {"clock", Seen{Now: at, Ledger: []Place{{Written: at.Add(-time.Hour)}, {}}}, OK, "2026-11-26T03:00:00Z"},
+		"time is past": {"clock", Seen{Now: at, Ledger: []Place{{Written: at.Add(time.Hour)}}}, Fail, "written at 2026-11-26T04:00:00Z"},
+	})
+}
+
+func TestTheMemory(t *testing.T) {
+	const gib = 1 << 30
+	of := func(free, allocated, transient uint64, s Settings, r Recorded) Seen {
+		s.Memory = 2 * gib
+		return Seen{Settings: s, Records: r, Reservoir: reservoir.State{Free: free, Allocated: allocated, Transient: transient}}
+	}
+	large := Recorded{Largest: 8 * gib, Instance: "web1"}
+	judgeAll(t, map[string]judged{
+		"none":               {"reservoir", of(0, 0, 0, Settings{}, large), Warn, "set instance.reservoir to 8G or more, then run: sledctl bootstrap"},
+		"none, of an image":  {"reservoir", of(0, 0, 0, Settings{Image: true}, Recorded{}), Fail, "an instance needs 2G"},
+		"none, is not used":  {"reservoir", of(0, 0, gib, Settings{}, large), OK, "from outside of it (1G)"},
+		"too small":          {"reservoir", of(gib, 3*gib, 0, Settings{}, large), Fail, "the reservoir is 4G, and web1 needs 8G"},
+		"enough":             {"reservoir", of(gib, 8*gib, 0, Settings{}, large), OK, "9G, 1G of it free"},
+		"not as configured":  {"reservoir", of(gib, 0, 0, Settings{Reservoir: 2 * gib}, Recorded{}), Fail, "run: sledctl bootstrap"},
+		"plenty":             {"swap", Seen{Swap: system.Swap{Available: 8 * gib}}, OK, "8G"},
+		"little":             {"swap", Seen{Swap: system.Swap{Available: gib}}, Warn, "1G"},
+		"none left, of swap": {"swap", Seen{Swap: system.Swap{Available: 1 << 20}}, Fail, "1M of virtual memory"},
+	})
+}
+
+func TestTheLinks(t *testing.T) {
+	over := func(class, state string, mtu int, s Settings) Seen {
+		return Seen{Settings: s, Route: "net0", Links: []vnic.Link{{Name: "net0", Class: class, State: state, MTU: mtu}}}
+	}
+	judgeAll(t, map[string]judged{
+		"of the route":   {"control-link", over("phys", "up", 1500, Settings{}), OK, "net0, of class phys"},
+		"no link":        {"control-link", Seen{}, Fail, "there is no default route"},
+		"another":        {"control-link", over("phys", "up", 1500, Settings{ControlLink: "net7"}), Fail, "link net7 does not exist"},
+		"stub to come":   {"control-link", over("phys", "up", 1500, Settings{Etherstub: "stub0"}), OK, "bootstrap makes it"},
+		"over a VNIC":    {"control-link", over("vnic", "up", 1500, Settings{}), Fail, "of class vnic"},
+		"unplugged":      {"control-link", over("phys", "down", 1500, Settings{}), Warn, "net0 is down"},
+		"MTU":            {"link-mtu", over("phys", "up", 1500, Settings{}), OK, "1500"},
+		"MTU of images":  {"link-mtu", over("phys", "up", 1500, Settings{Image: true}), Fail, "then run: dladm set-linkprop -p mtu=9000 net0"},
+		"MTU configured": {"link-mtu", over("etherstub", "up", 1500, Settings{MTU: 8000}), Fail, "network.mtu is 8000"},
+		"MTU of none":    {"link-mtu", Seen{}, OK, "no control link yet"},
+		"a route":        {"default-route", Seen{Route: "net0"}, OK, "net0"},
+		"no route":       {"default-route", Seen{}, Warn, "route -p add default GATEWAY"},
+		"alone":          {"duplicate-addresses", Seen{Addresses: []ipadm.Address{{Object: "net0/v4", State: "ok"}}}, OK, "1 addresses"},
+		"twice":          {"duplicate-addresses", Seen{Addresses: []ipadm.Address{{Object: "net0/v4", State: "duplicate"}}}, Fail, "net0/v4"},
+	})
+}
+
 func TestTheWorstComeFirstAndAreTheVerdict(t *testing.T) {
 	all := []Check{
 		{ID: "a", Judge: func(Seen) Finding { return fine("a") }},
@@ -129,7 +206,7 @@ func TestTheLastResultIsKept(t *testing.T) {
 	}
 	at := time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC)
 	r, err := s.Examine(t.Context(), sled.Host(), func() time.Time { return at }, []string{"kernel"})
-	if err != nil || r.Verdict != OK || !r.Time.Equal(at) || len(r.Checks) != len(Checks())-1 {
+	if err != nil || r.Verdict == Fail || !r.Time.Equal(at) || len(r.Checks) != len(Checks())-1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if err := s.Keep(t.Context(), files, r); err != nil {

@@ -4,65 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/illumos/system"
 )
 
-// Question is something that the host is asked, for one check or for several.
-type Question string
-
-// The questions.
-const (
-	askRelease    Question = "release"
-	askKernel     Question = "kernel"
-	askZone       Question = "zone"
-	askPrivileges Question = "privileges"
-)
-
-// Seen are the answers. A check reads those that it asks for.
-type Seen struct {
-	Settings   Settings
-	Release    string
-	Kernel     system.Kernel
-	Zone       string
-	Privileges system.Privileges
-	// Unknown are the questions without an answer, and why.
-	Unknown map[Question]error
-}
-
-// Settings are what is configured, as far as a check compares it with the host.
-type Settings struct {
-	RunDir string // where the last result is kept
-}
-
-// Patience is how long one question may take: all are asked side by side, and an
+// Patience is how long the questions may take: all are asked side by side, and an
 // operator waits for a second at most.
 const Patience = 900 * time.Millisecond
-
-// asks are the questions, each with what writes its answer, and nothing else, into Seen.
-func asks() map[Question]func(context.Context, host.Host, *Seen) error {
-	return map[Question]func(context.Context, host.Host, *Seen) error{
-		askRelease: func(_ context.Context, h host.Host, s *Seen) (err error) {
-			s.Release, err = system.Release(h.Files())
-			return err
-		},
-		askKernel: func(ctx context.Context, h host.Host, s *Seen) (err error) {
-			s.Kernel, err = system.QueryKernel(ctx, h)
-			return err
-		},
-		askZone: func(ctx context.Context, h host.Host, s *Seen) (err error) {
-			s.Zone, err = system.QueryZone(ctx, h)
-			return err
-		},
-		askPrivileges: func(ctx context.Context, h host.Host, s *Seen) (err error) {
-			s.Privileges, err = system.QueryPrivileges(ctx, h)
-			return err
-		},
-	}
-}
 
 // Examine runs all checks but those to ignore. It changes nothing on the sled: the host
 // refuses what would. Errors: *UnknownCheckError; that of the context.
@@ -76,6 +25,7 @@ func (s Settings) Examine(ctx context.Context, h host.Host, now func() time.Time
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
+	seen.Now = began
 	r := Result{Time: began, Elapsed: now().Sub(began).Milliseconds(), Verdict: OK, Checks: judge(checks, seen), Ignored: append([]string{}, ignore...)}
 	if len(r.Checks) > 0 {
 		r.Verdict = r.Checks[0].Verdict
@@ -83,32 +33,56 @@ func (s Settings) Examine(ctx context.Context, h host.Host, now func() time.Time
 	return r, nil
 }
 
-// look asks what the checks need.
+// answered is the answer to a question, or why there is none.
+type answered struct {
+	to  Question
+	put func(*Seen)
+	err error
+}
+
+// look asks what the checks need. What has no answer in time is unknown: a file of a
+// pool that has lost its disk can be waited for without end.
 func (s Settings) look(ctx context.Context, h host.Host, checks []Check) Seen {
 	seen := Seen{Settings: s, Unknown: map[Question]error{}}
-	all, errs := asks(), map[Question]*error{}
 	short, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	var wg sync.WaitGroup
+	all, came := asks(), make(chan answered)
+	late := fmt.Errorf("no answer within %v", Patience)
 	for _, c := range checks {
 		for _, q := range c.Asks {
-			if errs[q] != nil {
+			if seen.Unknown[q] != nil {
 				continue
 			}
-			err := new(error)
-			errs[q] = err
-			wg.Go(func() { *err = all[q](short, h, &seen) })
+			seen.Unknown[q] = late // until it is answered
+			go func() {
+				put, err := all[q](short, s, h)
+				select {
+				case came <- answered{q, put, err}:
+				case <-short.Done():
+				}
+			}()
 		}
 	}
-	wg.Wait()
-	for q, err := range errs {
-		if *err == nil {
-			continue
-		}
-		seen.Unknown[q] = *err
-		if errors.Is(*err, context.DeadlineExceeded) {
-			seen.Unknown[q] = fmt.Errorf("no answer within %v", Patience)
+	for range len(seen.Unknown) {
+		select {
+		case a := <-came:
+			seen.take(a, late)
+		case <-short.Done():
+			return seen
 		}
 	}
 	return seen
+}
+
+// take notes an answer.
+func (s *Seen) take(a answered, late error) {
+	switch {
+	case errors.Is(a.err, context.DeadlineExceeded):
+		s.Unknown[a.to] = late
+	case a.err != nil:
+		s.Unknown[a.to] = a.err
+	default:
+		a.put(s)
+		delete(s.Unknown, a.to)
+	}
 }

@@ -1,0 +1,67 @@
+package doctor
+
+import (
+	"context"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/doctor"
+	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/network"
+)
+
+// settings are what doctor takes from the configuration and the ledger, and the host.
+func settings(e *cli.Env) (doctor.Settings, host.Host, error) {
+	c, h, err := e.Reach()
+	if err != nil {
+		return doctor.Settings{}, nil, err
+	}
+	how := cli.BaseSettings(c).Packaging
+	return doctor.Settings{
+		RunDir: c.Paths.Run, LedgerDir: c.Paths.Ledger, Image: installsImages(how, h.Files()),
+		Reservoir: uint64(c.Instance.Reservoir.Size), Memory: uint64(c.Instance.Memory),
+		ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub, MTU: c.Network.MTU,
+		Records: func(ctx context.Context) (doctor.Recorded, error) { return recorded(ctx, e) },
+	}, h, nil
+}
+
+// installsImages says whether zones are installed from Oxide's image, as far as it is
+// known: a host that lacks what either way needs is another check's.
+func installsImages(how packaging.Settings, files host.Files) bool {
+	seen, err := how.Look(files)
+	if err != nil {
+		return false
+	}
+	kind, err := how.Decide(seen)
+	return err == nil && kind == packaging.Image
+}
+
+// recorded is what the ledger says that doctor compares with the host. Without a ledger
+// that is nothing: status says what is wrong with it.
+func recorded(ctx context.Context, e *cli.Env) (r doctor.Recorded, err error) {
+	h, places, err := e.Places()
+	if err != nil {
+		return r, err
+	}
+	places.Warn = func(string) {}
+	_, view, err := ledger.Open(ctx, h.Files(), places)
+	if err != nil {
+		return r, nil
+	}
+	net, prepared, err := network.Load(view)
+	if err != nil {
+		return r, err
+	}
+	r.Prepared, r.ControlLink = prepared, net.ControlLink
+	for one, err := range record.Records(view) {
+		if err != nil {
+			return r, err
+		}
+		if one.Spec.Memory > r.Largest {
+			r.Largest, r.Instance = one.Spec.Memory, one.Name
+		}
+	}
+	return r, nil
+}
