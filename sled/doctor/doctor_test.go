@@ -135,7 +135,7 @@ func TestTheMemory(t *testing.T) {
 	}
 	large := Recorded{Largest: 8 * gib, Instance: "web1"}
 	judgeAll(t, map[string]judged{
-		"none":               {"reservoir", of(0, 0, 0, Settings{}, large), Warn, "set instance.reservoir to 8G or more, then run: sledctl bootstrap"},
+		"none":               {"reservoir", of(0, 0, 0, Settings{}, large), Warn, "set instance.reservoir to auto, or to 8G or more, then run: sledctl bootstrap"},
 		"none, of an image":  {"reservoir", of(0, 0, 0, Settings{Image: true}, Recorded{}), Fail, "an instance needs 2G"},
 		"none, is not used":  {"reservoir", of(0, 0, gib, Settings{}, large), OK, "from outside of it (1G)"},
 		"too small":          {"reservoir", of(gib, 3*gib, 0, Settings{}, large), Fail, "the reservoir is 4G, and web1 needs 8G"},

@@ -26,7 +26,7 @@ func judgeReservoir(s Seen) Finding {
 	if s.Records.Instance != "" {
 		needs, who = s.Records.Largest, s.Records.Instance
 	}
-	set := fmt.Sprintf("set instance.reservoir to %s or more", size(needs))
+	set := fmt.Sprintf("set instance.reservoir to auto, or to %s or more", size(needs))
 	switch has := r.Size(); {
 	case s.Settings.Reservoir > 0 && has != s.Settings.Reservoir:
 		return fails("the reservoir is %s, and instance.reservoir is %s", size(has), size(s.Settings.Reservoir)).then("sledctl bootstrap")
