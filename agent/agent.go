@@ -81,6 +81,10 @@ const subject = "agent"
 // answered: when all that is recorded has been inspected; earlier requests
 // wait. Errors: *operation.LockedError where another agent runs; *ExposedError;
 // the ledger's.
+//
+// Guess contract-of-ended-agent: svc.startd abandons the contract of an agent that has ended, and
+// does not end the host commands in it (illumos issue 13511 would have that changed).
+// Check: `kill -9` of the agent while it boots a zone; `ptree -c`
 func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) error {
 	release, err := operation.Hold(ctx, env, "agent", subject)
 	if err != nil {

@@ -57,6 +57,10 @@ func begun(reports []operation.Report) time.Time {
 
 // answer is the answer to a request that an operation did not carry out. What a
 // Propolis refuses, is refused with its message (omicron sled-agent/src/instance.rs).
+//
+// Guess control-plane-asks-again-after-503: a control plane asks again where a `DELETE` or a state
+// is answered with 503.
+// Check: unregister the target of a migration while its memory moves
 func answer(err error) *api.Error {
 	if refused, ok := errors.AsType[*propolis.Error](err); ok && (refused.Status/100 == 4 || refused.Status == http.StatusServiceUnavailable) {
 		return &api.Error{Status: refused.Status, Message: refused.Reason(), Cause: err}

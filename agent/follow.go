@@ -219,6 +219,11 @@ func unmade(r record.Record) instance.Status {
 }
 
 // coming is what a VM is that arrives by a migration, or is to.
+//
+// Guess pending-at-generation-one: a VM that is registered to arrive has `migration_in` as
+// `pending` at generation 1.
+// Check: let a control plane move a VM between a sled of omicron's agent and one that sledctl
+// manages
 func coming(r record.Record) instance.Status {
 	m := r.Arrival()
 	if m.Source == "" {

@@ -85,6 +85,16 @@ func finish(c Command, cmd *exec.Cmd, out *output) (Result, error) {
 }
 
 // inherited are the descriptors of the context's locks.
+//
+// Guess zoneadmd-closes-descriptors: zoneadmd closes every descriptor that it inherited, the lock's
+// among them, when it becomes a daemon.
+// Check: after `sledctl instance ensure web1`: `pfiles $(pgrep zoneadmd)`, and an `ensure` at once
+// says nothing of exit 6
+// State: settled by usr/src/cmd/zoneadmd/zoneadmd.c:2078, 2145
+//
+// Guess hook-keeps-no-lock: no brand's hook leaves a process behind that keeps the lock's
+// descriptor.
+// Check: `sledctl instance ensure web1` twice, one right after the other: no exit 6
 func inherited(ctx context.Context) []*os.File {
 	var files []*os.File
 	for _, l := range locksOf(ctx) {

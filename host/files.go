@@ -208,6 +208,8 @@ func After(f Files, name string, offset, limit int64) ([]byte, Info, error) {
 	return section(f, name, func(int64) int64 { return offset }, limit)
 }
 
+// Guess nonblock-reads-logs: opening a log with O_NONBLOCK reads it as without.
+// Check: any bundle
 func section(f Files, name string, from func(size int64) int64, limit int64) ([]byte, Info, error) {
 	info, err := f.Stat(name)
 	if err != nil {

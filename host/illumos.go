@@ -25,6 +25,11 @@ import (
 // files, and it inherits the locks of its context, so all of that outlives us.
 // zoneadmd closes every descriptor when it becomes a daemon
 // (usr/src/cmd/zoneadmd/zoneadmd.c), so a booted zone keeps no lock.
+//
+// Guess zoneadmd-outlives-contract: zoneadmd outlives the contract of the method that started it:
+// zones that a boot brought up stay when the start method ends, and those that an agent has booted
+// when its service is stopped.
+// Check: `svcadm enable svc:/site/sledctl/instances:default`; `zoneadm list`
 type Illumos struct {
 	options IllumosOptions
 	files   Files

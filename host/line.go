@@ -170,6 +170,10 @@ func (c Command) Shell() string {
 // statusMark opens the last line that a command in a zone prints: its exit
 // status. zlogin(1) reports 0 if a signal killed the shell, so only this line
 // counts.
+//
+// Guess zlogin-passes-output: zlogin(1) passes standard output through unchanged where it is no
+// terminal, so that the line with the status comes last.
+// Check: `zlogin ZONE 'printf "a\nb"; echo x' | od -c`
 const statusMark = "sledctl-status"
 
 // Argv is the command line as it is executed, program first. It is the one

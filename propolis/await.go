@@ -16,6 +16,10 @@ import (
 // How AwaitHTTP asks: soon again, since asking costs next to nothing, and not
 // for long, since a packet to an address that is only just being made may be
 // lost, and the system tries again for minutes.
+//
+// Guess attempt-of-one-second: an attempt to connect may take 1 s before the next one: a SYN to an
+// address that is just being made can be lost.
+// Check: `sledctl trace` of an ensure: the wait for HTTP
 const (
 	firstPause   = time.Millisecond
 	longestPause = 10 * time.Millisecond
@@ -73,6 +77,10 @@ func passing(err error) bool {
 // one is. Nothing tells when it is: the state is Creating before and behind
 // (bin/propolis-server/src/lib/vm/mod.rs in oxidecomputer/propolis), so that a
 // question is asked again which only a live one answers.
+//
+// Guess machine-being-made-is-424: a machine that is being made answers 424 to
+// `GET /instance/serial/history`, and one that is made 200.
+// Check: `instance ensure` of a large machine, killed; `curl` meanwhile
 func (c Client) awaitMade(ctx context.Context) (live bool, err error) {
 	for pause := firstPause; ; pause = min(2*pause, longestLive) {
 		i, err := c.Get(ctx)

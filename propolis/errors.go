@@ -74,6 +74,10 @@ func (*Error) Kind() fault.Kind { return fault.Failed }
 // lib/propolis/src/vcpu.rs), and about memory that the server did not get: the kernel
 // says ENOSPC, and a published server (feature omicron-build) takes memory from
 // the reservoir only, which is empty by default. Empty for all else.
+//
+// Guess os-error-28-is-the-reservoir: "os error 28" in a server's answer to a new VM means the VMM
+// reservoir: the hint names it.
+// Check: `rsrvrctl -q` after such a start
 func (e *Error) Hint() string {
 	if _, most, refused := strings.Cut(e.Cause, " virtual CPUs requested, but only up to "); refused {
 		return "ask for fewer CPUs: this build of propolis-server has at most " + strings.TrimSuffix(most, " supported") + "; Oxide's published build has at most 254"
@@ -85,6 +89,11 @@ func (e *Error) Hint() string {
 }
 
 // Unwrap gives what it means, if that is known.
+//
+// Guess server-without-machine-destroyed-it: a server without a machine (424, 410) has destroyed
+// it. One that crashed looks the same to a command that waits for *destroyed*; a connection that is
+// refused or breaks does not.
+// Check: kill propolis-server during `instance stop`
 func (e *Error) Unwrap() error {
 	switch {
 	case e.Status == http.StatusFailedDependency, strings.EqualFold(e.Code, "NoInstance"):

@@ -23,6 +23,10 @@ type Log struct {
 
 // How much of the log's end is read, in bytes, and for how long: a server writes
 // its log next to answering.
+//
+// Guess log-line-within-half-a-second: the log has the line of a failed request within 0.5 s of the
+// answer; a panic's words stand in the same log.
+// Check: `instance ensure` with a disk that does not exist; with a bootrom of 100 bytes
 const (
 	logTail     = 256 << 10
 	logPatience = 500 * time.Millisecond

@@ -83,6 +83,11 @@ func absent(err error) error {
 
 // Open is part of console.Line. Without a machine the stream breaks at once:
 // Find comes first.
+//
+// Guess console-from-a-byte-is-whole: a console's stream that begins at a byte has every byte from
+// there on: none is written between the replay and the live part.
+// Check: `sledctl instance console NAME --since-byte 0 --log F` while the guest writes a lot;
+// compare F with `--history`
 func (s Serial) Open(ctx context.Context, offset uint64) (console.Stream, error) {
 	conn, err := s.dial(ctx, pathSerial, url.Values{"from_start": {strconv.FormatUint(offset, 10)}})
 	if err != nil {
@@ -98,6 +103,10 @@ type serialStream struct {
 
 // Read is part of console.Stream. A text frame is the server's own: it tells
 // that the machine has migrated.
+//
+// Guess no-close-frame-after-migration: at the end of a migration the source ends its consoles
+// without a close frame.
+// Check: `instance console` during a migration
 func (s *serialStream) Read(ctx context.Context) ([]byte, error) {
 	kind, data, err := s.conn.Read(ctx)
 	switch {

@@ -24,6 +24,10 @@ type Versions struct {
 
 // first is the version to try: that which the server took before, unless the request
 // cannot be expressed in it.
+//
+// Guess newer-server-takes-version-5: a server of version 6 takes requests of version 5, and gives
+// an NVMe disk a write cache then (propolis#1178).
+// Check: `sledctl propolis spec show NAME --running` on such a server
 func (s *Versions) first(server netip.AddrPort, needs spec.Version) spec.Version {
 	v := spec.Latest
 	if s != nil {

@@ -85,6 +85,12 @@ func ZoneOf(ctx context.Context, h host.Host, name string) (string, error) {
 // Addresses lists the addresses of the physical links, and of the aggregations
 // among these links, of each its name and MAC: List has them for VNICs only. A
 // physical link may have several. Errors: ErrSyntax, a *host.CommandError.
+//
+// Guess lines-of-links-and-aggregations: `dladm show-phys -m -p -o link,address` prints one line
+// for each address of a physical link, and `show-aggr -x` of each aggregation first a line without
+// a port, with its own address (print_aggr_extended of usr/src/cmd/dladm/dladm.c); links of other
+// classes, whose addresses neither prints, are not claimed and not brought out of `provisioning`.
+// Check: on a sled with an aggregation: `dladm show-phys -m; dladm show-aggr -x; sledctl nics list`
 func Addresses(ctx context.Context, h host.Host, among []Link) ([]Link, error) {
 	links, err := addresses(ctx, h, listAddressesCommand(), ParseAddresses)
 	if err == nil && slices.ContainsFunc(among, func(l Link) bool { return l.Class == "aggr" }) {

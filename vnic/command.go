@@ -16,6 +16,9 @@ func dladm(args ...string) host.Command { return host.Command{Program: "dladm", 
 // tell the zones of all links on every distribution, and holds each while it looks
 // (show_linkprop_onelink in usr/src/cmd/dladm/dladm.c): a zone that boots meanwhile
 // does not get its link.
+//
+// Guess listings-open-no-link: neither show-link nor show-vnic opens a link.
+// Check: `truss -t ioctl,open dladm show-vnic -p -o link`
 func listLinksCommand() host.Command {
 	return query("show-link", "-p", "-o", "link,class,mtu,state")
 }
@@ -30,6 +33,16 @@ func listVNICsCommand(zones bool) host.Command {
 }
 
 // showZoneCommand holds the link.
+//
+// Guess linkprop-opens-links: `dladm show-linkprop` opens each link that it shows, which keeps it
+// from moving into a zone meanwhile.
+// Check: `truss -t open dladm show-linkprop -p zone net0`
+// State: settled by usr/src/cmd/dladm/dladm.c:6937, usr/src/uts/common/io/dls/dls_mgmt.c:1705 and
+// dls.c:61-67
+//
+// Guess every-link-has-zone: links of every class have the property `zone`.
+// Check: `dladm show-linkprop -p zone`
+// State: settled by usr/src/lib/libdladm/common/linkprop.c
 func showZoneCommand(name string) host.Command {
 	return query("show-linkprop", "-c", "-p", "zone", "-o", "value", name)
 }

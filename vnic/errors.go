@@ -28,6 +28,10 @@ type rule struct {
 
 // rulesFor are the rules of a command about one link. Texts that name another
 // link have no kind.
+//
+// Guess vnic-refusal-texts: `delete-vnic` of a physical link says "object not found"; factory or
+// VRRP addresses on hardware without slots "operation not supported".
+// Check: those commands
 func rulesFor(link string) []rule {
 	link = regexp.QuoteMeta(link)
 	return []rule{

@@ -168,6 +168,10 @@ func parseZone(out []byte) (string, error) { return zoneName(strings.TrimSuffix(
 // A link that came or went between the listings stands with what was seen of
 // it; fits is then false. The holder of a link's lock sees all of the link: no other
 // process makes or removes it.
+//
+// Guess links-of-one-name-in-order: two links of one name (illumos issue 10001) come in the same
+// order in show-link and show-vnic, first the one that a zone has.
+// Check: give VNICs of one name to two zones; the two listings
 func join(links, vnics []Link) (out []Link, fits bool) {
 	type key struct {
 		name string

@@ -18,6 +18,11 @@ import (
 // (zfs_crypto_verify_rewrap_nvlist of lib/libzfs/libzfs_crypto.c): there Coming
 // is set before and removed at the end: a process that finds it knows that the key is
 // one of two.
+//
+// Guess change-key-sets-properties: `change-key -o` sets user properties with the key, as the sled
+// agent has it do; where that is refused, as OpenZFS does, `storage rekey` announces the key in
+// `sledctl:next-epoch` first.
+// Check: that line, then `zfs get keylocation,sledctl:epoch`
 type ChangeKey struct {
 	Dataset    string
 	Key        Key

@@ -102,6 +102,10 @@ func unmountCommand(dataset string) host.Command {
 
 // loadKeyCommand names the key's file: the dataset's own keylocation may name a file
 // of another configuration.
+//
+// Guess load-key-keeps-keylocation: `zfs load-key -L` takes the key from that file and leaves
+// keylocation as it is.
+// Check: that line, then `zfs get keylocation`
 func loadKeyCommand(dataset string, k Key) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"load-key", "-L", k.Location(), dataset}}
 }

@@ -30,6 +30,11 @@ func isSize(property string) bool { return property == "used" || property == "av
 // Marked lists, of the roots and everything below them, what has one of the user
 // properties of its own. Each has its name and those properties, and nothing else. It is
 // one command, which prints nothing about the others. Errors: as of List.
+//
+// Guess get-local-lists-own-properties: `zfs get -r -s local` lists the user properties that a
+// dataset has of its own, and prints nothing about the others (zfs_do_get,
+// zprop_print_one_property).
+// Check: `zfs get -Hp -r -s local sledctl:instance,sledctl:base oxp_…`
 func Marked(ctx context.Context, h host.Host, roots, user []string) ([]Dataset, error) {
 	if len(roots) == 0 || len(user) == 0 {
 		return nil, nil

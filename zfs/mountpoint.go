@@ -107,6 +107,9 @@ func cleanPath(dir string) error {
 // parseAttributes reads `ls -d/v DIR…`: a line for each, that ends in its name,
 // and one of attributes in braces where the file system has them (print_attrs of
 // usr/src/cmd/ls/ls.c). It gives them by directory, empty where there are none.
+//
+// Guess attributes-on-own-line: `ls -d/v` prints the attributes in braces on a line of its own.
+// Check: `ls -d/v /var`
 func parseAttributes(out []byte, directories []string) (map[string]string, error) {
 	found := map[string]string{}
 	current := ""

@@ -14,6 +14,10 @@ var ErrSyntax = errors.New("not in the form of zfs")
 
 // bookmark is a type that listings of newer releases show next to the others.
 // Bookmarks hold nothing and go with their dataset.
+//
+// Guess get-lists-snapshots: `zfs get -r` without -t lists snapshots (zfs_do_get), and bookmarks on
+// newer releases, which are left out.
+// Check: that line
 const bookmark = "bookmark"
 
 // ParseDatasets reads `zfs get -Hp -o name,property,value,source`: a line for
@@ -22,6 +26,10 @@ const bookmark = "bookmark"
 // properties; others are ignored, and of one that comes twice the last counts.
 // The order of the datasets is kept, bookmarks are left out. Output that does
 // not end in a newline was cut off. Errors are ErrSyntax.
+//
+// Guess no-tab-in-properties: no property that is listed holds a tab or newline: one would make the
+// listing an error.
+// Check: nothing, until it occurs
 func ParseDatasets(out []byte, properties []string) ([]Dataset, error) {
 	p, err := readLines(out, properties)
 	if err != nil || len(out) == 0 {

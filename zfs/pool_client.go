@@ -88,6 +88,10 @@ func FindImportable(ctx context.Context, h host.Host, dir string) ([]Importable,
 // the devices, it ends with 1 and prints nothing; if there are only destroyed ones,
 // with 0 and a line (zpool_do_import of zpool_main.c). If it cannot look, it always
 // prints something.
+//
+// Guess import-finds-none-silently: `zpool import` that finds no pool ends with 1 and prints
+// nothing, and prints a message if it cannot look (zpool_do_import).
+// Check: `zpool import -d` of an empty directory; without privileges
 func foundNone(r host.Result) bool {
 	words := strings.TrimSuffix(string(r.Stderr), "\n")
 	return len(r.Stdout) == 0 && (r.Exit == 1 && words == "" || r.Exit <= 1 && words == "no pools available to import")

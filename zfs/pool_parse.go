@@ -47,6 +47,8 @@ func ParsePools(out []byte) ([]Pool, error) {
 	return pools, nil
 }
 
+// Guess no-sizes-of-unavail-pool: sizes of a pool that is UNAVAIL are "-".
+// Check: `zpool list -Hp` with one
 func parsePool(line string) (Pool, error) {
 	var column [6]string // size, allocated, free, health, guid, failmode
 	for i := len(column) - 1; i >= 0; i-- {
@@ -70,6 +72,9 @@ func parsePool(line string) (Pool, error) {
 	return p, errors.Join(errs[:]...)
 }
 
+// Guess columns-of-devices: `zpool list -v` has columns of its own below a pool, whatever -o says:
+// ten with the state, eight before 2022 (print_list_stats).
+// Check: `zpool list -HpvP -o name`
 func parseDevice(line, use string) (Device, error) {
 	const columns, newer = 9, 11 // with the empty one before the name
 	fields := strings.Split(line, "\t")

@@ -182,6 +182,10 @@ func (s ImportPool) Do(ctx context.Context, h host.Host) error {
 
 // onlyMounts says whether all that zpool complained of is file systems that it
 // could not mount, or share.
+//
+// Guess import-despite-mounts: what `zpool import` prints about mountpoints that are taken begins
+// with "cannot mount" or "cannot share", and the pool is imported all the same.
+// Check: import one with a file under a mountpoint
 func onlyMounts(err error) bool {
 	e, ok := errors.AsType[*host.CommandError](err)
 	if !ok || len(e.Result.Stderr) == 0 {

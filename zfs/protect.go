@@ -11,6 +11,9 @@ import (
 // Protect makes a directory ready to be mounted on: it exists, is empty and
 // immutable. Its fields are what Mountpoint.Protect saw; if something else lies
 // there meanwhile, it fails (host.ErrState). What was moved aside stays there.
+//
+// Guess mount-on-immutable-directory: a file system can be mounted on an immutable directory.
+// Check: `zfs.protect` in `sledctl trace` of a bootstrap
 type Protect struct {
 	Directory string
 	Make      bool     // it does not exist

@@ -23,6 +23,10 @@ import (
 // TestRealZFS is the driver against a real ZFS, on a pool in a file that it makes
 // and destroys: `make test-zfs`. It needs root, and zfs and zpool on the PATH:
 // zfs-fuse of Debian will do.
+//
+// Guess run-on-zfs-fuse-only: datasets, snapshots, clones and pools without encryption have run on
+// zfs-fuse (`make test-zfs`), the rest on the simulated sled only.
+// Check: `make test-zfs` as root on an illumos, or with OpenZFS 2: it makes a pool in a file
 func TestRealZFS(t *testing.T) {
 	r, dir := realZFS(t)
 	pool := fmt.Sprintf("sledctltest%d", os.Getpid())

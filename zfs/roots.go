@@ -13,6 +13,11 @@ import (
 // zfs get without a dataset begins at all pools, and -d 0 ends there
 // (zfs_do_get of usr/src/cmd/zfs/zfs_main.c, zfs_for_each of zfs_iter.c).
 // Errors: *NameError; ErrSyntax; a *host.CommandError.
+//
+// Guess get-depth-zero-lists-roots: `zfs get -d 0` without a dataset shows the roots of all
+// imported pools, leaves out one that is suspended, and ends with 0 (zfs_for_each of
+// usr/src/cmd/zfs/zfs_iter.c).
+// Check: `zfs get -Hp -d 0 sledctl:ledger` with a U.2 pulled
 func Roots(ctx context.Context, h host.Host, user ...string) ([]Dataset, error) {
 	for _, u := range user {
 		if err := validateProperty(u); err != nil {

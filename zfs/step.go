@@ -100,6 +100,11 @@ func (s Set) Undo() any {
 // inheritable is false for the native properties that zfs inherit refuses: for
 // those, the default is set by its value (zfs_prop_init of
 // usr/src/common/zfs/zfs_prop.c, PROP_DEFAULT).
+//
+// Guess seven-properties-not-inherited: `zfs inherit` restores a default; quota, refquota,
+// reservation, refreservation, canmount, volsize and keylocation cannot be inherited, and are set
+// to theirs.
+// Check: `zfs inherit quota`
 func inheritable(property string) bool {
 	return !slices.Contains([]string{"quota", "refquota", "reservation", "refreservation", "canmount", "volsize", "keylocation"}, property)
 }

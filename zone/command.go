@@ -35,6 +35,10 @@ func deleteCommand(name string) host.Command {
 
 // hookMax bounds the line that zoneadm makes for a brand's hook: MAXPATHLEN in
 // do_subproc's callers (usr/src/cmd/zoneadm/zoneadm.c).
+//
+// Guess brand-takes-512-bytes: 512 bytes of arguments fit on the line that zoneadm gives
+// to the brand, whose own share is not known.
+// Check: `zoneadm -z ZONE install` with long image names
 const hookMax = 1024
 
 // installCommand refuses arguments that would not reach the brand's hook as
@@ -63,6 +67,11 @@ func installCommand(name string, args []string) (host.Command, error) {
 
 // configureCommand is one zonecfg process that makes the whole configuration.
 // The attrs come first: they say whose the zone is.
+//
+// Guess zonecfg-takes-quoted-batch: one `zonecfg` takes `create -b ; …` with every value in double
+// quotes, and `set options=["ro","nodevices"]` (zonecfg_lex.l, zonecfg_grammar.y).
+// Check: the zonecfg line of `sledctl zone create --instance web1 --explain`, then
+// `zonecfg -z ZONE export`
 func configureCommand(name string, c Config) (host.Command, error) {
 	if err := ValidateName(name); err != nil {
 		return host.Command{}, err

@@ -164,6 +164,10 @@ func (s Unmount) Do(ctx context.Context, h host.Host) error {
 // Do uninstalls the zone. If the brand's hook fails, the zone is incomplete; one
 // more try often gets further, because the hook starts again. The error then
 // holds what the hook said.
+//
+// Guess second-uninstall-gets-further: a brand's hook that failed to uninstall gets further the
+// second time.
+// Check: `zoneadm -z ZONE uninstall -F` on a zone that was left incomplete, twice
 func (s Uninstall) Do(ctx context.Context, h host.Host) error {
 	if err := ValidateName(s.Name); err != nil {
 		return err
@@ -213,6 +217,10 @@ func (s Delete) Do(ctx context.Context, h host.Host) error {
 
 // Do uninstalls and deletes the zone. zonecfg delete -F accepts a zone that is
 // incomplete (zonecfg_destroy of libzonecfg).
+//
+// Guess delete-of-an-incomplete-zone: `zonecfg delete -F` accepts a zone that is incomplete.
+// Check: `zonecfg -z ZONE delete -F` of one
+// State: settled by usr/src/lib/libzonecfg/common/libzonecfg.c:354
 func (s Discard) Do(ctx context.Context, h host.Host) error {
 	if err := (Uninstall(s)).Do(ctx, h); err != nil {
 		if inState(ctx, h, s.Name, Incomplete) != nil {

@@ -381,6 +381,10 @@ const bootPause = 20 * time.Millisecond
 
 // awaitRunning looks until the zone runs. It was installed before, so any id is
 // a new one. Found installed again, its init has ended.
+//
+// Guess no-reboot-within-milliseconds: a zone whose init reboots it within milliseconds of its boot
+// does not occur: found *installed* after `zoneadm boot` exited 0, it counts as failed.
+// Check: nothing, until it occurs
 func (s Boot) awaitRunning(ctx context.Context, h host.Host) error {
 	for wait := newBackOff(bootPause); ; wait.pause(ctx) {
 		z, _, err := Find(ctx, h, s.Name)

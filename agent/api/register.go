@@ -142,7 +142,11 @@ func checkZvols(local fields) error {
 }
 
 // untagExternalIPs: there could be none at all, and there is an object that may
-// be empty. Guess: how they were tagged in between.
+// be empty.
+//
+// Guess external-ips-of-versions-11-to-31: external addresses in a registration of versions 11 to
+// 31 are `{"type": "v4"|"v6"|"dual_stack", "value": …}`, or null; nothing is made of them.
+// Check: a body that a control plane of that age sends to `PUT /vmms/ID`
 func untagExternalIPs(local fields) error {
 	var tagged *struct {
 		Type  string

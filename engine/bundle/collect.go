@@ -101,6 +101,10 @@ type question struct {
 
 // questions are asked from the global zone where that can be done: the zone
 // may be in any condition.
+//
+// Guess questions-from-outside: `ps -z ZONE -o …` and `svcs -z ZONE` in the global zone answer also
+// while the zone's own services hang; each question is given up after 10 s.
+// Check: `zone bundle create` of a zone whose svc.configd is stopped with pstop
 func questions(zone string) []question {
 	ask := func(name, program string, args ...string) question {
 		return question{name, host.Command{Program: program, Args: args, ReadOnly: true}}

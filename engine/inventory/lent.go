@@ -13,6 +13,11 @@ import (
 // lend puts zones to the VNICs where dladm's listings do not tell them. The
 // configurations of the zones that the kernel has do: zoneadmd moves the links of a
 // configuration into its zone, and takes no others.
+//
+// Guess zone-has-configured-vnics: where show-vnic has no ZONE, a zone that is ready or running has
+// the VNICs of its configuration, and no other zone has any (zoneadmd moves no others, but
+// `dladm set-linkprop -p zone=` does).
+// Check: `dladm show-linkprop -p zone` on a Helios with VMs
 func (inv *Inventory) lend(ctx context.Context, h host.Host, wanted func(zone string) bool) error {
 	zones, configs := inv.zones, inv.configs
 	var err error

@@ -26,6 +26,10 @@ type owner struct {
 }
 
 // owners are those that are known.
+//
+// Guess vmadmd-and-pool-zones: vmadmd is svc:/system/smartdc/vmadmd, and the pool of a SmartOS
+// machine is called zones.
+// Check: `svcs vmadmd; zpool list` there
 func owners() []owner {
 	return []owner{
 		// When it starts it removes every zone and VNIC under its prefixes, of which

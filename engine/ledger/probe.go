@@ -26,6 +26,10 @@ type probe struct {
 }
 
 // read fetches what is not known of the file.
+//
+// Guess faulted-pool-gives-eio: reading from a faulted pool with `failmode=continue` ends with EIO
+// rather than hanging: that copy is then missing.
+// Check: pull an M.2, `sledctl instance list`
 func (v *probe) read(files host.Files) {
 	if v.err = v.Mounted(files); v.err != nil {
 		return

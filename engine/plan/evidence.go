@@ -92,6 +92,10 @@ const (
 
 // quote reads the end of the log through a view that cannot leave the zone. There
 // may be none.
+//
+// Guess last-log-says-why: of a zone that does not come to its milestone, the log below
+// /var/svc/log that was written last says why.
+// Check: make a service before the milestone fail; `instance ensure`, and what it quotes
 func (e Evidence) quote(files host.Files) Quote {
 	root, err := files.In(e.Root)
 	if err != nil {

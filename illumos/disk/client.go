@@ -123,6 +123,10 @@ func (s Detect) board(root *node) (board, error) {
 }
 
 // disk makes a disk of a node.
+//
+// Guess size-in-two-properties: a disk whose node has no device-nblocks or device-blksize does not
+// tell its size, and nothing else in `prtconf` would.
+// Check: `prtconf -v | grep -A1 device-nblocks` for each disk
 func (n *node) disk(kind Kind, slot int) (Disk, error) {
 	device, found := n.whole()
 	if !found {
@@ -133,7 +137,6 @@ func (n *node) disk(kind Kind, slot int) (Disk, error) {
 	if d.Identity, err = n.identity(); err != nil {
 		return Disk{}, err
 	}
-	// Guess: a disk that does not tell its size has none of these.
 	blocks, berr := n.number("device-nblocks")
 	block, serr := n.number("device-blksize")
 	if berr == nil && serr == nil {
@@ -146,6 +149,10 @@ func (n *node) disk(kind Kind, slot int) (Disk, error) {
 // identity is what the sled agent takes for it: of an NVMe disk the vendor is the
 // controller's number in hexadecimal, and the model has no vendor before it where
 // the driver only puts a word there.
+//
+// Guess disk-below-nvme-below-pcieb: a disk in a slot is a blkdev below an nvme below a pcieb with
+// physical-slot#, and the identity is made of its properties as the sled agent makes it.
+// Check: `sledctl storage list`, and what `omdb` or the agent's log calls the disks
 func (n *node) identity() (Identity, error) {
 	serial, serr := n.text("inquiry-serial-no")
 	product, perr := n.text("inquiry-product-id")
@@ -279,11 +286,19 @@ func (*PartitionError) Kind() fault.Kind { return fault.Failed }
 func (e *PartitionError) Unwrap() error { return e.Err }
 
 // Hint says who makes them.
+//
+// Guess partitions-copied-by-hand: the partitions of one M.2 can be given to another with `prtvtoc`
+// and format(8), as the hint for an M.2 without them says.
+// Check: on a bench sled: `prtvtoc /dev/rdsk/c1t0d0`, then format(8) of a new M.2
 func (e *PartitionError) Hint() string {
 	return "give it the partitions of the other M.2 with format(8), since sledctl partitions no disk; to see those, run: prtvtoc DEVICE"
 }
 
 // partitioned fails with a *PartitionError if the pool's partition is missing.
+//
+// Guess missing-slice-is-enxio: opening a slice that a disk does not have fails with ENXIO, or
+// ENOENT where there is no link for it; that and nothing else is "it has no such partition".
+// Check: `dd if=/dev/dsk/c1t0d0s5 of=/dev/null count=1` on a disk without slice 5
 func (d Disk) partitioned(files host.Files) error {
 	f, err := files.Open(d.PoolDevice, 0, 0)
 	switch {

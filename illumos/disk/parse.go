@@ -24,6 +24,10 @@ type node struct {
 // with their links (dump_devs, dump_prop_list and dump_minor_data of
 // usr/src/cmd/prtconf/pdevinfo.c). The first node is the root. Errors are
 // ErrSyntax.
+//
+// Guess prtconf-indents-by-four: `prtconf -vD` indents by four blanks for each level, and prints of
+// each node the properties and minor nodes before its children (pdevinfo.c).
+// Check: `prtconf -vD`
 func parseTree(out []byte) ([]*node, error) {
 	text := string(out)
 	if !strings.HasSuffix(text, "\n") {

@@ -106,6 +106,10 @@ func (d Disk) listed(pools []Pool) (Pool, bool) {
 // where is what to look at: the pool's partition of an M.2, the first one of
 // another disk that has a partition table, else all of it. Size is 0 for a
 // partition.
+//
+// Guess unlabelled-disk-opens-whole: a disk without a partition table can be opened as a whole and
+// by /dev/rdsk, and fstyp can look at it so.
+// Check: that, with a new disk
 func (d Disk) where(files host.Files) (device string, size uint64, err error) {
 	if d.IsFile() {
 		return d.Device, d.Size, nil
@@ -138,6 +142,10 @@ func partitioned(head []byte) bool {
 
 // noMatch is the output of fstyp for a device without contents that it knows
 // (usr/src/cmd/fstyp/fstyp.c, FSTYP_ERR_NO_MATCH).
+//
+// Guess no-match-and-zeros-are-blank: `fstyp -a` of what it does not know says "unknown_fstyp (no
+// matches)" and ends with 1; that and zeros where labels would be are taken for a blank disk.
+// Check: `fstyp -a` of a new disk
 const noMatch = "unknown_fstyp (no matches)\n"
 
 // content asks fstyp. If nothing matches, it is nothing.

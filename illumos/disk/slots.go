@@ -12,6 +12,8 @@ type board struct {
 	m2s     [2]int
 }
 
+// Guess slots-of-other-machines: slots on other machines are not known: disks are configured there.
+// Check: nothing: such a machine has no numbers of slots that sledctl could know
 func boards() map[string]board {
 	m2s := [2]int{0x11, 0x12}
 	return map[string]board{
@@ -50,6 +52,10 @@ func (d *Disk) lay() {
 
 // booted says whether the sled was booted from the M.2 in the slot, by the
 // root's property boot-storage-unit: 'A' or 'B'.
+//
+// Guess boot-storage-unit-at-root: boot-storage-unit is a property of the root that `prtconf`
+// shows, 41 or 42.
+// Check: `prtconf -v | grep -A1 boot-storage-unit`
 func (b board) booted(slot int, unit uint64) bool {
 	return unit == 'A' && slot == b.m2s[0] || unit == 'B' && slot == b.m2s[1]
 }

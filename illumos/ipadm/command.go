@@ -34,6 +34,10 @@ func deleteInterfaceCommand(zone, link string) host.Command { return ipadm(zone,
 // createAddressCommand. A dhcp address is not waited for here: a command that
 // changes something must end soon, because it is never killed. AwaitAddress
 // waits.
+//
+// Guess dhcp-without-waiting: `create-addr -T dhcp -w 0` returns at once and in silence, and the
+// object shows "down" and "?" until its lease (ipadm_addr.c).
+// Check: that line in a zone; `ipadm show-addr`
 func createAddressCommand(s CreateAddress) host.Command {
 	args := []string{"create-addr", "-t", "-T", s.Type}
 	switch s.Type {

@@ -71,6 +71,10 @@ func failure(c host.Command, r host.Result) error {
 // answered, with the words that it prints on standard output. Both must agree:
 // 3 is also what a program that cannot be run may leave
 // (usr/src/cmd/cmd-inet/usr.sbin/route.c, newroute).
+//
+// Guess route-refusal-texts: a destination or gateway that is no address is "bad value"; "no such
+// interface" goes to standard error (route.c).
+// Check: `route add default x`; redirect the streams apart
 func routeKind(r host.Result) error {
 	line := strings.TrimSpace(string(r.Stdout))
 	for _, k := range []struct {

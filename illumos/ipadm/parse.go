@@ -64,6 +64,10 @@ func parseAddress(text string) (netip.Prefix, error) {
 // ParseRoutes reads netstat -rn: two tables, of which either can be missing.
 // The interface is blank for a route that is bound to none. Errors are
 // ErrSyntax.
+//
+// Guess blanks-of-netstat: blanks at the ends of lines and their order in `netstat -rn`: the parser
+// minds neither.
+// Check: `netstat -rn | od -c`
 func ParseRoutes(out []byte) ([]Route, error) {
 	var all []Route
 	inside := false

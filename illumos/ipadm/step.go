@@ -235,6 +235,10 @@ func (s DeleteAddress) Do(ctx context.Context, h host.Host) error {
 }
 
 // unplumb removes an interface that has no address.
+//
+// Guess interface-without-addresses: `show-addr IF/` without addresses prints nothing or "Object
+// not found": both are understood.
+// Check: that line
 func unplumb(ctx context.Context, h host.Host, zone, link string) error {
 	_, err := show(ctx, h, zone, link+"/")
 	if !errors.Is(err, host.ErrNotFound) {

@@ -16,6 +16,10 @@ import (
 // DefaultDir is where key files lie. /var/run is a tmpfs on illumos: what is
 // there never gets to a disk, and does not survive a boot. Another directory
 // must be on such a file system too; that is not checked.
+//
+// Guess var-run-is-private-tmpfs: /var/run is a tmpfs, and nobody but root can look into a
+// directory of mode 0700 there.
+// Check: `df -n /var/run`
 const DefaultDir = "/var/run/sledctl/key"
 
 // suffix ends the name of every key file, and of nothing else there.
@@ -53,6 +57,10 @@ func (k Key) Around() (before, after []host.Line) {
 // use did, panic included, and whether or not the context has ended. A file that
 // a killed run has left is wiped first; two runs that use one key must exclude
 // each other.
+//
+// Guess wiped-key-is-too-long: zfs reads a raw key of 33 bytes as too long: so a key file that is
+// being wiped is never taken for a key of zeros (get_key_material_raw reads 33).
+// Check: `zfs load-key -L` with such a file
 func (k Key) Lend(ctx context.Context, files host.Files, use func() error) (err error) {
 	if k.reveal == nil || !path.IsAbs(k.dir) {
 		return fmt.Errorf("%v: there is no key, or no directory for it", k)

@@ -47,6 +47,11 @@ type Key struct {
 // Derive gives the key of a disk, whose files will lie in dir: HKDF (RFC 5869)
 // with SHA3-256, the salt and the secret of the epoch, and the info "U.2-zfs-"
 // and the identity (oxidecomputer/omicron key-manager).
+//
+// Guess keys-derived-as-the-agent: keys are the sled agent's: HKDF-SHA3-256 with the info
+// "U.2-zfs-", vendor, model and serial number.
+// Check: load the key of a disk that an agent without trust quorum has encrypted:
+// `storage.key = "development"`
 func (s Secret) Derive(identity, dir string) (Key, error) {
 	if s.reveal == nil {
 		return Key{}, fmt.Errorf("%v: there is none", s)

@@ -73,6 +73,10 @@ func PoolRoot(pool string) Location {
 // ZoneParent is the dataset in which a pool's zones lie: crypt/zone of a U.2's
 // pool, rpool/zone at /zone (both as the sled agent has them), POOL/zone of any
 // other. A pool on an M.2 holds no zones: ok is false.
+//
+// Guess zones-of-other-pools: zones on a pool that is neither `oxp_UUID` nor rpool lie in POOL/zone
+// at /POOL/zone: no other tool has a layout for them.
+// Check: nothing: sledctl chooses it
 func ZoneParent(pool string) (l Location, ok bool) {
 	kind, _ := ParsePool(pool)
 	switch {

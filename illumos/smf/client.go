@@ -37,6 +37,10 @@ func statesOf(out []byte) (map[string]string, error) {
 
 // Find gives the states of those of the global zone's instances that fit the
 // patterns, by FMRI. A pattern that fits nothing gives no entry.
+//
+// Guess svcs-complains-of-each-pattern: `svcs -H -o state,fmri` of services that do not exist
+// complains of each pattern and exits 1, and lists the instances of those that are (svcs.c).
+// Check: `svcs -H -o state,fmri svc:/oxide/sled-agent svc:/system/filesystem/local; echo $?`
 func Find(ctx context.Context, h host.Host, patterns ...string) (map[string]string, error) {
 	c := findCommand(patterns)
 	r, err := h.Run(ctx, c)

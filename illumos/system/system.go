@@ -98,8 +98,9 @@ func QueryPrivileges(ctx context.Context, h host.Host) (Privileges, error) {
 
 // ParsePrivileges reads the output of ppriv of one process. Errors: ErrSyntax.
 //
-// Guess: root's effective set in the global zone is printed as "all" also with the
-// privileges that a distribution adds.
+// Guess root-has-all-privileges: root's effective set in the global zone is printed as `E: all`,
+// also with the privileges that a distribution adds.
+// Check: `ppriv $$` as root
 func ParsePrivileges(out string) (Privileges, error) {
 	var p Privileges
 	for line := range strings.Lines(out) {

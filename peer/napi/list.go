@@ -40,6 +40,9 @@ func (c Client) List(ctx context.Context, route Route, cn string) ([]NIC, error)
 	return all, err
 }
 
+// Guess napi-takes-limit-and-offset: a NAPI as RFD 58 describes it takes `limit` and `offset` for
+// `/search/nics`, as its branch did, and has no Etag.
+// Check: nothing: none was released
 func (c Client) list(ctx context.Context, route Route, cn string) ([]NIC, error) {
 	var all []NIC
 	at := map[string]int{} // where in all, by MAC

@@ -21,7 +21,12 @@ import (
 )
 
 // The versions of Nexus' internal API that know the one way and the other. The
-// first stays as it is; the doorbell's is a guess: see docs/unverified.md.
+// first stays as it is.
+//
+// Guess doorbell-of-version-two: the control plane's doorbell is `POST /vmms/{id}/doorbell`,
+// without a body, in version 2.0.0 of Nexus' internal API; none of it is published, only that it
+// will have no body (omicron#10290).
+// Check: ring it, once there is one
 const (
 	versionUpcall   = "1.0.0"
 	versionDoorbell = "2.0.0"
@@ -53,6 +58,9 @@ func (c Client) Put(ctx context.Context, propolisID uuid.UUID, state json.RawMes
 	return c.send(ctx, http.MethodPut, "/vmms/"+propolisID.String(), versionUpcall, state)
 }
 
+// Guess answers-without-a-body: a control plane answers a doorbell or an upcall without a body; any
+// other answer of 2xx comes from something else, and the control plane is notified again.
+// Check: put a proxy in between that is down
 func (c Client) send(ctx context.Context, method, path, version string, body []byte) error {
 	to := *c.URL
 	to.Path = strings.TrimSuffix(to.Path, "/") + path

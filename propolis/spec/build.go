@@ -107,8 +107,11 @@ func (d Description) check() error {
 }
 
 // properties leave the metadata empty: it labels metrics, which nobody collects
-// here. Guess: that empty texts and nil UUIDs do no harm; the server does not
-// check them.
+// here.
+//
+// Guess empty-metadata-is-accepted: metadata of nil UUIDs and empty texts is accepted: it names
+// metrics that nobody collects here, and the server does not check it.
+// Check: an `instance ensure`
 func properties(id, name string) Properties {
 	none := uuid.Nil.String()
 	return Properties{
@@ -119,6 +122,8 @@ func properties(id, name string) Properties {
 
 func diskKey(i int) string { return fmt.Sprintf("disk%d", i) }
 
+// Guess guests-take-read-only-nvme: guests can do with a read-only NVMe disk.
+// Check: `--disk FILE,readonly`
 func (c Components) addDisk(i int, d Disk) {
 	key, slot := diskKey(i), firstDisk+i
 	if i >= 8 {
@@ -137,6 +142,9 @@ func (c Components) addNIC(i int, n NIC) {
 	c[key+backendSuffix] = VirtioNetwork{VNIC: n.VNIC}
 }
 
+// Guess firmware-passes-over-blank-disks: with all disks in the boot order, the firmware passes
+// over a blank one to the next.
+// Check: a blank disk and an installer
 func bootOrder(disks int) BootSettings {
 	var b BootSettings
 	for i := range disks {

@@ -93,8 +93,11 @@ func (c *checker) lacks(path, format string, args ...any) {
 }
 
 // maxMemory bounds guest memory, in MiB: guest-physical addresses end at 16 TiB,
-// of which the gigabyte below 4 GiB is no memory. Guess: that no server gets
-// along with more.
+// of which the gigabyte below 4 GiB is no memory.
+//
+// Guess memory-ends-at-16-tib: guest memory ends at 16 TiB less one GiB: no server gets along with
+// more.
+// Check: nothing, until such a sled exists
 const maxMemory = 16<<20 - 1<<10
 
 func (c *checker) board() {

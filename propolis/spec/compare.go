@@ -44,7 +44,10 @@ func tree(s InstanceSpec) any {
 }
 
 // normal is the spec as a server would give it back, apart from a CPUID set that
-// was not sent. Guess: that one which was sent comes back whole, in any order.
+// was not sent.
+//
+// Guess cpuid-set-comes-back-whole: the CPUID set that was sent comes back whole, in any order.
+// Check: `sledctl instance ensure` twice: nothing to do
 func (s InstanceSpec) normal() InstanceSpec {
 	if h := s.Board.Hypervisor; h != nil && h.Type == HypervisorBhyve {
 		s.Board.Hypervisor = nil

@@ -29,6 +29,11 @@ func (s InstanceSpec) Unmovable() []Problem {
 // machine of the source becomes the wanted one, and what would differ all the
 // same: nothing else can be exchanged. Backends of networks are always listed,
 // as a VNIC is the target's own.
+//
+// Guess crucible-volume-is-exchanged: a Crucible volume of a VM that the control plane moves is
+// exchanged for the one of the target's registration, with its generation; the Crucible of the
+// simulated sled has volumes, and no generations.
+// Check: let a control plane move a VM that has a distributed disk
 func Replace(source, wanted InstanceSpec) (map[string]Replacement, []Problem) {
 	ours := map[string]Component{} // by the server's spelling
 	for key, part := range wanted.Components {

@@ -77,7 +77,10 @@ func (c *checker) places() {
 }
 
 // reached are the buses that hang from the first, over however many bridges.
-// Guess: that a server cannot do with a bridge that hangs from itself.
+//
+// Guess no-bridge-on-its-own-bus: a server cannot do with a PCI bridge that lies on the bus that it
+// makes, or behind it.
+// Check: such a spec, by `propolis-cli new --spec`
 func (c *checker) reached() map[uint8]bool {
 	reached := map[uint8]bool{0: true}
 	for more := true; more; {

@@ -88,6 +88,10 @@ func tags(n *world.NAPI) []*world.NAPITag         { return n.Tags }
 
 // createNetwork makes a network, or one of a fabric. Its own checks are those
 // without which it would be no network.
+//
+// Guess napi-words-for-a-missing-vlan: a NAPI refuses a vlan that does not exist as it does a nic
+// tag.
+// Check: `curl -i NAPI/fabrics/OWNER/vlans/7/networks -d …`
 func (c *call) createNetwork() (a answer, err error) {
 	var given printedNetwork
 	if err := c.given(&given); err != nil {
@@ -110,7 +114,7 @@ func (c *call) createNetwork() (a answer, err error) {
 			}
 		}
 		if !hasTag(n, net.Tag) || net.Owner != "" && net.VNet == 0 {
-			return invalid(wrong("nic_tag", "nic tag or vlan does not exist")) // Guess: NAPI tells a vlan from a tag.
+			return invalid(wrong("nic_tag", "nic tag or vlan does not exist"))
 		}
 		n.Networks = append(n.Networks, net)
 		a = c.tagged(net.Etag, printNetwork(net))
@@ -159,11 +163,14 @@ func printIP(n *world.NAPI, net *world.NAPINetwork, ip string) (printedIP, strin
 	}, used.Etag
 }
 
+// Guess napi-words-for-unknown-networks: the texts of a NAPI for a network that does not exist, and
+// for an address outside of its network, are not among what was recorded; nothing depends on them.
+// Check: `curl -i NAPI/networks/admin/ips/1.2.3.4`
 func (c *call) getIP() (a answer, err error) {
 	err = c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
 		net, err := c.network(n)
 		if err != nil || !contains(net, c.params["ip"]) {
-			return cmp.Or(err, error(notFound("IP not found"))) // Guess: it is not among what was recorded
+			return cmp.Or(err, error(notFound("IP not found")))
 		}
 		p, etag := printIP(n, net, c.params["ip"])
 		a = c.tagged(etag, p)
@@ -203,6 +210,9 @@ type printedTag struct {
 
 func printTag(t *world.NAPITag) printedTag { return printedTag{t.MTU, t.Name, t.UUID} }
 
+// Guess napi-words-for-a-doubled-tag: how a NAPI refuses a nic tag that is missing or exists
+// already.
+// Check: `curl -i NAPI/nic_tags -d name=admin`
 func (c *call) createTag() (a answer, err error) {
 	var given printedTag
 	if err := c.given(&given); err != nil {
@@ -210,7 +220,7 @@ func (c *call) createTag() (a answer, err error) {
 	}
 	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
 		if given.Name == "" || hasTag(n, given.Name) {
-			return invalid(fieldFault{Field: "name", Code: "Duplicate", Message: "Missing, or already exists"}) // Guess: the message
+			return invalid(fieldFault{Field: "name", Code: "Duplicate", Message: "Missing, or already exists"})
 		}
 		t := &world.NAPITag{UUID: tx.UUID(), Name: given.Name, MTU: 1500}
 		n.Tags = append(n.Tags, t)

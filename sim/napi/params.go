@@ -110,11 +110,13 @@ func checkUUID(_ *world.NAPI, name string, value any) (any, *fieldFault) {
 	return bad(name, "invalid UUID")
 }
 
+// Guess napi-words-for-no-network: a NAPI says "invalid UUID" also of a UUID that is no network's.
+// Check: `curl -i NAPI/nics?network_uuid=UUID`
 func checkNetwork(n *world.NAPI, name string, value any) (any, *fieldFault) {
 	s, _ := value.(string)
 	net := findNetwork(n, s)
 	if net == nil {
-		return bad(name, "invalid UUID") // Guess: so it says also of one that is no network's
+		return bad(name, "invalid UUID")
 	}
 	return net.UUID, nil
 }

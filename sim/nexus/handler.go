@@ -71,6 +71,10 @@ func (p Plane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer finds who answers: the version is looked at before the path
 // (dropshot/src/router.rs).
+//
+// Guess not-found-for-unknown-method: a control plane answers 404 also to a method that there is
+// not, and to what is no id.
+// Check: `curl -X DELETE NEXUS/vmms/x`
 func (p Plane) answer(r *http.Request, body []byte) error {
 	c := call{Plane: p, r: r, body: body}
 	err := p.view(r.Context(), func(_ *world.Tx, n *world.Nexus) (err error) {
@@ -92,7 +96,7 @@ func (p Plane) answer(r *http.Request, body []byte) error {
 		params, known, do = at, r.Method == http.MethodPost && c.doorbell && !version.Before(2), call.ring
 	}
 	if _, err := uuid.Parse(params["id"]); !known || err != nil {
-		return &fault{status: http.StatusNotFound, message: "Not Found"} // Guess: also for a method that there is not, and for what is no id.
+		return &fault{status: http.StatusNotFound, message: "Not Found"}
 	}
 	c.id = params["id"]
 	return do(c)

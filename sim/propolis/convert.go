@@ -169,7 +169,9 @@ func (c *converter) vsock() error {
 
 // checkCPUID refuses leaves out of the two ranges, and a leaf that is there
 // twice, or both with and without subleaves (crates/cpuid-utils).
-// Guess: the words behind the colon.
+//
+// Guess words-for-cpuid-faults: the words for CPUID faults, behind the colon.
+// Check: `curl` with such requests
 func checkCPUID(set *cpuid) error {
 	if set == nil {
 		return nil

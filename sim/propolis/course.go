@@ -105,6 +105,10 @@ func play(vm *world.VM, m *world.Migration, published func(stage) []string) {
 // amended is the spec of the source as the target makes it
 // (crates/propolis-api-types-versions, ReplacementComponent, and the target's
 // preamble).
+//
+// Guess words-for-a-replacement-of-nothing: how a target refuses a replacement of what the source
+// does not have.
+// Check: a migration whose target gets such a replacement
 func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, machine, error) {
 	spec := &instanceSpec{}
 	if err := json.Unmarshal(sent, spec); err != nil {
@@ -115,7 +119,7 @@ func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, m
 	for _, key := range sortedKeys(replacements) {
 		r := replacements[key]
 		if had, there := spec.Components[key]; !there || had.Type != kinds[r.Kind] {
-			return nil, machine{}, fmt.Errorf("the source spec has no %s %s", r.Kind, key) // Guess: the words.
+			return nil, machine{}, fmt.Errorf("the source spec has no %s %s", r.Kind, key)
 		}
 		spec.Components[key] = component{kinds[r.Kind], r.Body}
 	}

@@ -40,6 +40,9 @@ type creation struct {
 
 // create gives the links that the machine holds open, or why it cannot be
 // made.
+//
+// Guess host-faults-are-500: every fault of the host while a machine is made is a 500.
+// Check: `curl` with such requests
 func create(tx *world.Tx, p *world.Process, m machine) ([]string, error) {
 	c := &creation{tx: tx, process: p, machine: m}
 	for _, step := range []func() error{c.checkBoard, c.bootrom, c.checkBridges, c.checkSlots, c.openNICs, c.openDisks, c.checkRest} {
@@ -53,6 +56,9 @@ func create(tx *world.Tx, p *world.Process, m machine) ([]string, error) {
 	return c.links, nil
 }
 
+// Guess words-for-too-many-cpus: a machine of more CPUs than the host has is refused with "failed
+// to create machine: Invalid argument (os error 22)". That it is refused is known.
+// Check: `curl` with such a request
 func (c *creation) checkBoard() error {
 	most := maxCPUs(c.tx.State.Build)
 	switch b := c.machine.board; {
@@ -61,7 +67,6 @@ func (c *creation) checkBoard() error {
 	case b.CPUs == 0 || b.CPUs > most:
 		return fmt.Errorf("%d virtual CPUs requested, but only up to %d supported", b.CPUs, most)
 	case b.CPUs > world.Processors:
-		// Guess: the words. That more than the host has is refused is known.
 		return errors.New("failed to create machine: Invalid argument (os error 22)")
 	case b.Memory == 0:
 		return errors.New("failed to create machine: Invalid argument (os error 22)")

@@ -65,6 +65,10 @@ func (v volume) open() error {
 
 // disk answers what asks a Crucible backend: nothing is known of what one does
 // here.
+//
+// Guess words-for-an-unknown-disk: the words for a disk that is not known: for vcr the answer comes
+// from the machine's own queue.
+// Check: `curl` with such requests
 func (c *call) disk() (answer, error) {
 	snapshot, has := c.params["snapshot_id"]
 	if _, err := uuid.Parse(snapshot); has && err != nil {
@@ -74,7 +78,7 @@ func (c *call) disk() (answer, error) {
 		var spec instanceSpec
 		_ = json.Unmarshal(p.VM.Spec, &spec) // our own
 		id := canonicalKey(c.params["id"])
-		code := "No crucible backend for id " + id // Guess for vcr, whose answer comes from the machine's own queue.
+		code := "No crucible backend for id " + id
 		switch {
 		case spec.Components[id].Type == "crucible_storage_backend":
 			return answer{}, notSimulated("what a Crucible volume tells of itself")

@@ -23,6 +23,11 @@ import (
 // as the end of a server, is found in settle.go.
 
 // StepMigrate and a stage, as vm-migrate-RamPush, are how long that stage takes.
+//
+// Guess no-time-for-migrations: a migration takes no time on the simulated sled; which phases of
+// source and target are at the same time; a source that is cut off at the very end either goes on
+// or is destroyed, as the target fails or runs.
+// Check: `sledctl propolis monitor` on both sides of one
 const StepMigrate = "vm-migrate-"
 
 // noConnection is what a target reports about a source that it cannot reach, or that

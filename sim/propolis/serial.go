@@ -127,6 +127,9 @@ func (c *call) streamSerial(conn *websocket.Conn) {
 }
 
 // takeInput gives what a client sends to the guest.
+//
+// Guess typed-too-early-is-lost: what is typed before the guest runs is lost.
+// Check: `printf` into `instance console` between `propolis ensure` and `propolis run`
 func (c *call) takeInput(ctx context.Context, conn *websocket.Conn) {
 	for {
 		kind, data, err := conn.Read(ctx)

@@ -121,6 +121,10 @@ func (q queue) runs(at time.Time) {
 }
 
 // stop cuts a start short. A reboot that is at work ends first.
+//
+// Guess arriving-machine-waits-with-states: a state that is asked for while a machine arrives waits
+// until it runs.
+// Check: `PUT /instance/state` on a target
 func (q queue) stop() error {
 	at := q.tx.Now
 	switch q.phase() {
@@ -135,7 +139,7 @@ func (q queue) stop() error {
 		q.then("Stopping", at)
 	case starting:
 		q.vm.Timeline = q.vm.Timeline[:len(q.vm.Timeline)-1]
-	case arriving, rebooting: // Guess: that which arrives waits until the machine runs.
+	case arriving, rebooting:
 		at = q.vm.Timeline[len(q.vm.Timeline)-1].From
 		q.then("Stopping", at)
 	default:

@@ -76,8 +76,10 @@ func (v Version) compare(w Version) int {
 const semver = `^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([!-*,-~]+))?(?:\+[!-~]+)?$`
 
 // Spoken is the version that a request names, or what is wrong with it, in the
-// words of a server whose newest is latest (dropshot/src/versioning.rs). Guess:
-// those about what is no version.
+// words of a server whose newest is latest (dropshot/src/versioning.rs).
+//
+// Guess words-about-no-version: how dropshot refuses an `api-version` that is no version.
+// Check: `curl -H "api-version: x"` to a server
 func Spoken(header http.Header, latest Version) (v Version, complaint string) {
 	text := header.Get("api-version")
 	part := regexp.MustCompile(semver).FindStringSubmatch(text)

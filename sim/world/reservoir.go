@@ -5,9 +5,11 @@ import "errors"
 // The VMM reservoir: memory that the kernel has set aside for guests
 // (usr/src/uts/intel/io/vmm/vmm_reservoir.c).
 
-// Guess: a sled of 1 TiB. The kernel lets the reservoir have all of the memory
-// but 120 % of what it must be able to lock; four fifths is what that comes to
-// on a large machine.
+// reservoirLimit is the most that the reservoir of the sled may have.
+//
+// Guess reservoir-limit-is-four-fifths: the kernel lets the reservoir of a sled of 1 TiB have four
+// fifths of the memory: all of it but 120 % of what it must be able to lock.
+// Check: `rsrvrctl -q; prtconf -m`
 const reservoirLimit = 1 << 40 / 5 * 4
 
 // Processors is how many the sled has, all on-line: two threads of each of 64 cores.

@@ -43,8 +43,11 @@ func judgeReservoir(s Seen) Finding {
 	}
 }
 
-// What virtual memory must be left. Guess: a zone and its server need less than 256 MiB
-// next to the memory of the guest.
+// What virtual memory must be left.
+//
+// Guess zone-needs-256-mib: a zone and its server need less than 256 MiB of virtual memory next to
+// the memory of the guest.
+// Check: `swap -s` before and after `sledctl instance ensure`
 const (
 	leastSwap = 512 << 20
 	someSwap  = 2 << 30

@@ -75,9 +75,6 @@ func judgeFailmode(s Seen) Finding {
 }
 
 // judgePlace judges where the ledger is, or will be.
-//
-// Guess: the root of a system that boots into RAM lies on a pool whose device has
-// "ramdisk" in its name.
 func judgePlace(s Seen) Finding {
 	const hands = "set paths.ledger to a directory that outlives a reboot, or prepare an M.2"
 	if len(s.Ledger) == 0 {
@@ -106,6 +103,9 @@ func judgePlace(s Seen) Finding {
 	return fine("on %s", strings.Join(slices.Compact(said), ", "))
 }
 
+// Guess ramdisk-in-device-name: the root of a system that boots into RAM lies on a pool whose
+// device has `ramdisk` in its name.
+// Check: `zpool list -v rpool` on a Helios that was booted from an image
 func inRAM(pools []zfs.Pool, m system.Mount) bool {
 	name, _, _ := strings.Cut(m.Special, "/")
 	return m.Type == "zfs" && slices.ContainsFunc(pools, func(p zfs.Pool) bool {

@@ -30,8 +30,11 @@ const (
 	older      = 151050
 )
 
-// judgeKernel judges by the release. Guess: multi-queue viona first came with r151058, as
-// its release notes say; no header was read.
+// judgeKernel judges by the release.
+//
+// Guess multi-queue-since-r151058: multi-queue viona first came with OmniOS r151058, as its release
+// notes say, so older kernels do not run a propolis-server of today. No header was read.
+// Check: `uname -v; propolis-server --version`, and whether it starts
 func judgeKernel(s Seen) Finding {
 	k := s.Kernel
 	switch {

@@ -80,6 +80,11 @@ func keepClean(incarnation record.Incarnation, called string, before []string) p
 }
 
 // upBack takes each dataset of a zone back to what was cloned.
+//
+// Guess rollback-under-sysboot: `zfs rollback` of a zone's root works while `zoneadm sysboot` has
+// it mounted in the global zone, with the overlays of sparse mounted in it (zfs_ioc_rollback
+// suspends and resumes the file system).
+// Check: `sledctl instance ensure --all` after a reboot; `sledctl trace`
 func upBack(w *way, p progress, before string) []string {
 	var ids []string
 	for _, snapshot := range p.back {

@@ -221,6 +221,10 @@ func whereArrived(r record.Record, seen Observed) migration.Whereabouts {
 }
 
 // incoming asks the target's Propolis for what the source's has.
+//
+// Guess migration-id-used-again: the id of a migration may be used again with the same source, when
+// its target died before it had the machine.
+// Check: kill the target's sledctl while it makes the zone, and type the same again there
 func incoming(underlay netip.Prefix, r record.Record, seen Observed, step *propolis.Arrive) error {
 	from := seen.Source
 	own, err := layout.RequestOf(underlay, r)

@@ -90,6 +90,10 @@ func stopVM(b layout.Blueprint, r record.Record, seen Observed, grace time.Durat
 
 // downZone removes a zone by the steps that its state needs. It returns the
 // ids of the action behind which its links are free, and of the last one.
+//
+// Guess uninstall-takes-snapshots: the uninstall of sparse destroys the snapshots of the zone's
+// datasets with them, where nothing was cloned from these (`zfs destroy -r` in uninstall.ksh).
+// Check: `sledctl instance delete NAME`; `zfs list -t snapshot`
 func downZone(incarnation record.Incarnation, seen Observed, before string) (halted, gone string, actions []plan.Action) {
 	z, there := seen.Inv.Zone(incarnation.Zone)
 	if !there {

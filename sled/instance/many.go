@@ -20,6 +20,11 @@ import (
 // Parallel is how many instances a verb on many works on at once, if nothing else is
 // said. One takes seconds, in which it waits for its zone most of the time; there is
 // one number, and no tuning at run time.
+//
+// Guess sixty-four-at-once: a sled can take 64 instances being started, stopped or removed at once
+// (`--parallel`): zoneadmd, configd and the file system of each are not slower than one after the
+// other.
+// Check: `time sledctl instance ensure --all` of 64, with `--parallel 64` and `--parallel 8`
 const Parallel = 64
 
 // Failure is an instance with which a verb on many did not succeed.

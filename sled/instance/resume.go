@@ -191,7 +191,10 @@ func (s standing) because(why string) string {
 // unreachable reports whether Propolis runs, in a zone as it was made, and cannot
 // be asked for lack of its address alone: somebody has deleted that. Propolis
 // still listens there, so the address is all that must be made again.
-// Guess: that a listening socket outlives its address, as those of TCP do.
+//
+// Guess listening-outlives-address: Propolis goes on listening while its address is deleted and
+// made again, as TCP's sockets do.
+// Check: `zlogin ZONE ipadm delete-addr vnic_propolis0/control`; `sledctl instance ensure NAME`
 func (s Observed) unreachable(incarnation record.Incarnation, p progress) bool {
 	return incarnation.Ensured && !incarnation.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !IsNoInstance(s.Inside.VM.Err) &&
 		p.installed && p.linksThere() && p.online && !p.address

@@ -64,6 +64,10 @@ func crowded(p zfs.Pool) bool { return p.Size > 0 && room(p) < leastRoom }
 // spareDoubt is why no incarnation may take a spare; empty: one may. The root of a zone
 // that is installed is mounted in the boot in which it was cloned and in no later one
 // (omniosorg/pkg5, src/brand/ipkg/clone), and a profile can be written there only then.
+//
+// Guess cloned-root-stays-mounted: the root of a cloned sparse zone stays mounted until the sled
+// reboots; `zfs rollback` of its datasets works with it mounted.
+// Check: `mount -p | grep ZONE` after `bootstrap` with `instance.spares = 1`
 func (c chooser) spareDoubt(spare record.Spare, boot string) string {
 	base, ok := c.Base(c.view, spare.Pool)
 	switch {

@@ -189,6 +189,10 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 
 // installZone gives a configured zone its root: a clone of the base, or the
 // contents of images.
+//
+// Guess omicron1-on-mounted-zonepath: an omicron1 zone can be installed on a dataset of its own
+// that is mounted on its zonepath, which then holds `root` and nothing else.
+// Check: `sledctl instance ensure web1` on Helios; `zfs list -r` of the zonepath
 func installZone(b layout.Blueprint, incarnation record.Incarnation, before []string) plan.Action {
 	object := "zone " + incarnation.Zone
 	if images := layout.PackagingOf(b, incarnation).Images; len(images) > 0 {

@@ -27,6 +27,9 @@ type unmoved struct {
 	told  string
 }
 
+// Guess disable-during-migration-is-total: `--disable-during-migration`, which RFD 58 asks for and
+// does not describe, forbids every write while any VM of the sled is being moved.
+// Check: nothing: sledctl chooses it
 func (o Options) guard(f Finding, recorded []VM, known func(context.Context) ([]VM, error)) napi.Guard {
 	u := unmoved{zones: f.zones, all: o.DisableDuringMigration, known: known, about: f.about}
 	u.told = fmt.Sprint(f.about(recorded))

@@ -252,6 +252,10 @@ func here(names naming.Prefixes, zones []zone.Zone, configs map[string]zone.Conf
 
 // vmOf is a zone as a VM. Its NICs are those of its configuration, which it has
 // from before it is installed, and the links that are in it.
+//
+// Guess nic-in-configuration-before-install: the link and MAC of a NIC of SmartOS stand in the
+// zone's configuration as `physical` and `mac-addr` before it is installed.
+// Check: `grep network /etc/zones/UUID.xml` during a provision
 func vmOf(names naming.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, lent map[string]bool) VM {
 	vm := VM{Name: z.Name, State: stateOf(z.State), Moving: moving(c), zones: []string{z.Name}}
 	add := func(id string) {
@@ -294,8 +298,12 @@ func vmOf(names naming.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, 
 }
 
 // stateOf is a zone's state as records name it. One that is being installed,
-// booted or halted is neither: it is asked again. Guess: that holds for the VM
-// in the zone, too.
+// booted or halted is neither: it is asked again.
+//
+// Guess zone-state-is-vm-state: a zone that runs is a VM that runs, and one that is installed and
+// not up is stopped; a VM that is being provisioned is neither yet. vmadm says provisioning of some
+// that are installed (OS-8030), for whom `stopped` then comes too early.
+// Check: `sledctl nics list` while a VM is provisioned
 func stateOf(s zone.State) string {
 	switch s {
 	case zone.Running:
@@ -307,8 +315,11 @@ func stateOf(s zone.State) string {
 }
 
 // moving reads the marks of a VM that is on its way to another sled. Triton marks
-// it do_not_inventory (TRITON-1814). Guess: in its configuration that is the
-// attr do-not-inventory.
+// it do_not_inventory (TRITON-1814).
+//
+// Guess do-not-inventory-is-an-attr: `zonecfg` keeps vmadm's `do_not_inventory` as the attr
+// `do-not-inventory`, and a VM that Triton moves has it.
+// Check: `vmadm update UUID do_not_inventory=true; zonecfg -z UUID info attr`
 func moving(c zone.Config) string {
 	for _, a := range c.Attrs {
 		name := strings.ReplaceAll(a.Name, "_", "-")

@@ -52,6 +52,12 @@ func (b bundler) of(o Object, z zone.Zone, home zfs.Dataset) []plan.Action {
 // mounts makes the files of a zone be seen that does not run: its root is
 // mounted as long as it does, and not after a boot (unmount_active_ds of
 // omniosorg/pkg5 src/brand). The uninstallation takes the mount with it.
+//
+// Guess root-of-halted-zone: the root of a halted zone is mounted by the hooks of sparse and ipkg
+// (poststatechange; `zoneadm sysboot` after a boot); where it is not, `mount -F zfs` of its boot
+// environment shows it, and `zoneadm uninstall` takes that mount along. Of several boot
+// environments the first that is listed is read.
+// Check: halt a zone; `ls ZONEPATH/root/var/svc/log`; unmount it, reap, and look into the bundle
 func (b bundler) mounts(z zone.Zone, home zfs.Dataset) []plan.Action {
 	if z.State != zone.Installed || home.Name == "" {
 		return nil

@@ -189,6 +189,9 @@ func (b *builder) address(o Object) []plan.Action {
 	return []plan.Action{b.unplumb(link, o.Reason)}
 }
 
+// Guess delete-if-takes-addresses: `ipadm delete-if` of an interface that has addresses of static
+// and addrconf type takes them along, as its manual says.
+// Check: those commands, then `ipadm show-addr`
 func (b *builder) unplumb(link, why string) plan.Action {
 	step := ipadm.DeleteInterface{Link: link}
 	return plan.Action{ID: step.Verb() + " " + link, Object: "interface " + link, Why: why, Change: plan.Remove, Step: step}

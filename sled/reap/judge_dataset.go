@@ -119,6 +119,11 @@ func cloneOf(snapshot string) (zone string, ok bool) {
 // builtinClone says whether the clone that is built into zoneadm gives this
 // name: SUNWzone1, SUNWzone2, … (usr/src/cmd/zoneadm/zfs.c). It does not tell
 // for which zone.
+//
+// Guess snapshot-of-builtin-clone: the snapshot of the clone that is built into zoneadm
+// (`@SUNWzoneN`) is of no use once nothing is cloned from it, and no clone is between taking it and
+// using it outside an intent of sledctl.
+// Check: `zoneadm clone` of a brand without a hook, while `sledctl reap -n` runs
 func builtinClone(snapshot string) bool {
 	number, ok := strings.CutPrefix(snapshot, "SUNWzone")
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""

@@ -45,6 +45,10 @@ func props(pairs ...string) []zfs.Property {
 
 // internal is what an M.2 holds (omicron, sled-storage/src/dataset.rs,
 // M2_EXPECTED_DATASETS).
+//
+// Guess config-dataset-of-its-own: `config` of each M.2 is mounted at `/pool/int/UUID/config`, and
+// its device number differs from that of `/pool/int/UUID` (omicron's layout of datasets).
+// Check: `df /pool/int/*/config`; `stat -c %d` on both
 func internal() []kind {
 	off := props("compression", "off")
 	return []kind{

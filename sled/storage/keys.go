@@ -95,6 +95,10 @@ func (s Settings) ask(ctx context.Context, h host.Host, needs []need) Keys {
 
 // mostTried bounds the epochs that are tried on a disk that does not record which
 // its key is.
+//
+// Guess at-most-64-epochs: no sled's secret has had more than 64 epochs: of a disk that does not
+// say which epoch its key is of, that many are tried, the newest first.
+// Check: `sledctl storage list` after a `storage rekey` that was cut short
 const mostTried = 64
 
 func (s Settings) keys(ctx context.Context, h host.Host, n need) ([]key.Key, error) {

@@ -140,6 +140,11 @@ func (s Settings) look(ctx context.Context, h host.Host, want inventory.Want) (S
 // unloaded is the health of a pool that is known by its name alone, since no label
 // of it was found when the system started. One whose disk was taken out since waits
 // for it, and does not let itself be exported.
+//
+// Guess faulted-pool-can-be-exported: a pool that `zpool list` calls FAULTED was not loaded when
+// the system started, and is exported at once; one that is UNAVAIL or SUSPENDED since its disk was
+// taken out is not, and `zpool export` waits (zpool_get_state_str of libzfs, txg_wait_synced).
+// Check: `zpool list; zpool export POOL` after a boot without its disk
 const unloaded = "FAULTED"
 
 // lookUnder looks at the directories of what is not mounted. Those that lie in

@@ -124,6 +124,9 @@ func (w Witness) enough(failed []error, told bool) error {
 // from being told.
 const witnessTime = time.Minute
 
+// Guess root-property-without-key: a user property of a pool's root can be set while its `crypt` is
+// locked.
+// Check: `zfs set sledctl:test=1 oxp_UUID` right after the import
 func (w Witness) set(ctx context.Context, p ledger.WitnessTag, m ledger.EpochTag) error {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()

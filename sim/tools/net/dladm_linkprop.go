@@ -53,6 +53,11 @@ func (d *dladmCall) showLinkprop() cli.Reply {
 
 // showNext reads one link after the other. It is no mere query: each is held open
 // while its properties are read (show_linkprop_onelink).
+//
+// Guess vanished-link-has-no-line: a link that vanishes while `dladm show-linkprop` reads has no
+// line, and makes it exit 1.
+// Check: `while :; do dladm show-linkprop -c -o link,value -p zone; echo $?; done` while VNICs come
+// and go
 func (d *dladmCall) showNext(show *linkpropShow, links []world.LinkID) cli.Reply {
 	if len(links) == 0 {
 		reply := shown(d, linkpropColumns(), show.given.Fields(), show.given.Has('c'), true, show.rows)
@@ -65,7 +70,7 @@ func (d *dladmCall) showNext(show *linkpropShow, links []world.LinkID) cli.Reply
 	return cli.Reply{Next: &cli.Next{Hold: &links[0], After: takes, Do: func(tx *world.Tx) cli.Reply {
 		d.tx = tx
 		l := network.Link(tx, links[0])
-		show.failed = show.failed || l == nil // Guess: a link that is gone by now has no line, and is an error.
+		show.failed = show.failed || l == nil
 		for _, p := range show.properties {
 			if l != nil {
 				show.rows = append(show.rows, linkpropRow{p, l.Name, network.LinkValue(tx, l, p), network.LinkDefault(tx, l, p)})

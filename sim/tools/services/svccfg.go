@@ -72,6 +72,10 @@ func (s *svccfg) private() string { return s.env["SVCCFG_REPOSITORY"] }
 
 // open reads the repository: that of the zone through its svc.configd, or the
 // file of SVCCFG_REPOSITORY through a private one. It returns what is wrong.
+//
+// Guess configd-exits-102: svc.configd exits with 102 on a file that is no repository.
+// Check: a zone with a broken repository.db
+// State: settled by usr/src/cmd/svc/configd/configd_exit.h:37-41
 func (s *svccfg) open() string {
 	if s.private() == "" {
 		h := bindSMF(s.tx, s.zone)
@@ -83,7 +87,6 @@ func (s *svccfg) open() string {
 	}
 	var err error
 	if s.Repository, err = smf.LoadRepositoryFile(s.tx.Files, s.path(s.private())); err != nil {
-		// Guess: the exit code of a svc.configd that cannot open its database.
 		return "Repository server failed (exit 102)."
 	}
 	return ""

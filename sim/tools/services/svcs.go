@@ -111,6 +111,9 @@ func (s *svcs) readColumns(names string) {
 func width(column string) int { return map[string]int{"STATE": 14, "STIME": 8, "FMRI": 50}[column] }
 
 // list writes the header and the lines, sorted by STATE, STIME and FMRI.
+//
+// Guess svcs-header-is-padded: the header of `svcs` is padded as its cells are.
+// Check: `svcs -o state,fmri | od -c`
 func (s *svcs) list(rows []svcsRow, header bool) {
 	slices.SortStableFunc(rows, func(a, b svcsRow) int {
 		return cmp.Or(cmp.Compare(stateRank(a.state), stateRank(b.state)),

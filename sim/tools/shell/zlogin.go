@@ -51,8 +51,11 @@ type zlogin struct {
 	kernel        int
 }
 
+// Guess brackets-of-zlogin: the brackets in zlogin's usage, whose options are those of getopt's
+// string in zlogin.c; that it reads a script from standard input where there is neither a command
+// nor a terminal.
+// Check: `zlogin`; `echo date | zlogin ZONE`
 func zloginUsage() cli.Reply {
-	// Guess: the brackets; the options are getopt's string in zlogin.c.
 	return cli.Reply{Stderr: "usage: zlogin [ -dnQCES ] [ -e cmdchar ] [-l user] zonename [command [args ...] ]\n", Exit: 2}
 }
 

@@ -45,7 +45,8 @@ func Fstyp(tx *world.Tx, c cli.Call) cli.Reply {
 // which spa_config_generate and vdev_config_generate add to it, and of what the
 // module adds. A boolean without a value is nothing that dump_nvlist knows.
 //
-// Guess: the arrays of metaslabs and the like, and the host's name.
+// Guess fstyp-prints-of-metaslabs: what `fstyp -a` prints of metaslabs, host name and device id.
+// Check: `fstyp -a` of a slice with a pool
 func poolLabel(tx *world.Tx, p *world.Pool, index int) string {
 	v := p.Vdevs[index]
 	kind, path, whole := zfs.VdevPath(tx, v)

@@ -186,6 +186,9 @@ func (z *zfsCall) unloadKey(args []string) int {
 	return z.keyEnd(operands[0], zfs.UnloadKey(z.tx, operands[0]))
 }
 
+// Guess key-commands-exit-255: `load-key`, `unload-key` and `change-key` exit with 255 when they
+// fail (zfs_main.c returns -1); sledctl only tells 0 from others.
+// Check: `zfs load-key` with a wrong key
 func (z *zfsCall) keyEnd(name string, err error) int {
 	_, closed := zfs.OpenDataset(z.tx, name, zfs.TypeFilesystem|zfs.TypeVolume)
 	if exit := z.refused(err); exit == 0 || closed != nil {

@@ -175,7 +175,9 @@ func (z *zpool) list(args []string) int {
 // devices are the lines of zpool list -v below a pool: the same columns whatever
 // -o says (print_list_stats).
 //
-// Guess: the sizes of a top-level device are the pool's. Pools here have one as a rule.
+// Guess device-sizes-are-the-pools: sizes of a top-level device in `zpool list -v` are its pool's;
+// pools here have one as a rule.
+// Check: `zpool list -v`
 func (z *zpool) devices(s *zfs.Survey, p *world.Pool, literal bool) {
 	columns := []string{"size", "allocated", "free", "checkpoint", "expandsize", "fragmentation", "capacity", "dedupratio", "health"}
 	for _, v := range p.Vdevs {

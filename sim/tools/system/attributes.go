@@ -13,6 +13,10 @@ import (
 // usr/src/cmd/chmod/chmod.c, usr/src/cmd/ls/ls.c.
 
 // Chmod is the command chmod with S+ci or S-ci.
+//
+// Guess columns-of-ls: what chmod prints where a file system has no system attributes; the column
+// widths of `ls -/v`.
+// Check: `chmod S+ci /tmp`; `ls -d/v /var`
 func Chmod(tx *world.Tx, c cli.Call) cli.Reply {
 	cli.Simulated(len(c.Args) > 1 && (c.Args[0] == "S+ci" || c.Args[0] == "S-ci"))
 	for _, name := range c.Args[1:] {

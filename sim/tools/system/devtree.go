@@ -18,12 +18,14 @@ import (
 // usr/src/uts/common/io/blkdev/blkdev.c with vendor, product and serial number from
 // nvme.c.
 
+// Guess nodes-and-properties-of-prtconf: which nodes, properties, types and values `prtconf -v`
+// prints beyond the lines that prtconf.c formats: device-nblocks and the like, the properties of an
+// Oxide sled's root node, whose names are those of omicron sled-hardware/src/illumos/mod.rs.
+// Check: `prtconf -vD`
 func deviceTree(tx *world.Tx) *node {
 	root := &node{name: "i86pc", driver: "rootnex", instance: 0}
 	system := []property{integer("#size-cells", 2), integer("#address-cells", 3), integer("relative-addressing", 1)}
 	if tx.State.Mode == world.Helios {
-		// Guess: what type the properties of an Oxide sled have, and their place.
-		// Their names are those of omicron sled-hardware/src/illumos/mod.rs.
 		root.name = "Oxide,Gimlet"
 		system = append(system, word("baseboard-identifier", "BRM42220014"), word("baseboard-model", "913-0000019"),
 			integer("baseboard-revision", 6), integer("boot-storage-unit", bootStorageUnit(tx)))

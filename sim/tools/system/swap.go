@@ -10,7 +10,9 @@ import (
 // Swap is swap(8) with -s: the virtual memory, all that guests have taken among what is
 // used (doswap in usr/src/cmd/swap/swap.c).
 //
-// Guess: the reservoir counts as used, since its memory is locked.
+// Guess reservoir-counts-as-used: the reservoir counts as used in `swap -s`, since its memory is
+// locked.
+// Check: `swap -s` before and after `rsrvrctl -s 4096`
 func Swap(tx *world.Tx, c cli.Call) cli.Reply {
 	cli.Simulated(len(c.Args) == 1 && c.Args[0] == "-s" && c.Zone == world.GlobalZone)
 	const all, system = memoryMB << 10, 2 << 20 // in KiB

@@ -152,6 +152,9 @@ func (z *zoneadm) reboot(args []string) cli.Reply {
 
 // shutdown runs the brand's command inside the zone, and waits until the zone
 // is down. It holds no lock meanwhile, so halt can cut it short.
+//
+// Guess halt-cuts-shutdown-short: a halt cuts a waiting shutdown short, and that one exits with 0.
+// Check: both at once
 func (z *zoneadm) shutdown(args []string) cli.Reply {
 	cli.Simulated(len(args) == 0)
 	if !z.sane("shutdown") {

@@ -115,6 +115,10 @@ func (p *streams) reply(exit int) cli.Reply {
 }
 
 // brandOf finds a brand of this distribution.
+//
+// Guess brands-that-do-nothing: zones of brands lx, illumos and joyent cannot be installed; in
+// those of bhyve, kvm and emu nothing runs.
+// Check: nothing: sledctl uses none of them
 func brandOf(tx *world.Tx, name string) (*brand, bool) {
 	if !slices.Contains(zonecfg.Brands(tx.State.Mode), name) {
 		return nil, false

@@ -55,6 +55,10 @@ func zoneDirectories() []string {
 
 // layTree fills the zone's root. A sparse zone has of /usr and /lib only what
 // its overlays show; the rest is the global zone's, by loopback mounts.
+//
+// Guess files-instead-of-packages: sparse and ipkg: a zone's files are the global zone's, not
+// packages; what pkg(1) prints is left out.
+// Check: `zoneadm -z ZONE install`
 func (h *hook) layTree() {
 	for _, dir := range zoneDirectories() {
 		must(mkdirAll(h.tx.Files, path.Join(h.root(), dir)))

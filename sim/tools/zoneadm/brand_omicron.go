@@ -16,6 +16,9 @@ import (
 // brand/src/bin/brand.rs). Its hooks are one program, which logs how it is
 // called. How it ends where it fails is not simulated.
 
+// Guess omicron1-copies-files: omicron1: files are copied where the brand links; errors are shown
+// without what anyhow adds.
+// Check: install one
 func omicronHooks() hooks {
 	return hooks{
 		install: beginOmicron, installed: finishOmicron, uninstall: uninstallOmicron,

@@ -27,6 +27,10 @@ func (z *zoneadm) mark(args []string) cli.Reply {
 }
 
 // sysboot is what svc:/system/zones calls for zones that it does not boot.
+//
+// Guess failed-sysboot-exits-40: the exit code of a sysboot whose hook fails (40) is that of
+// libzonecfg's list.
+// Check: `zoneadm -z ZONE sysboot` of a zone whose root is busy
 func (z *zoneadm) sysboot(args []string) cli.Reply {
 	cli.Simulated(len(args) == 0)
 	if !z.sane("sysboot") {
@@ -52,6 +56,10 @@ func (z *zoneadm) mount(args []string) cli.Reply {
 // mount makes a scratch zone of its own name. Inside, /etc and /var are the zone's,
 // /a is its root, and all else the global zone's (build_mounted_pre_var and
 // build_mounted_post_var in vplat.c).
+//
+// Guess inside-of-a-mounted-zone: inside a mounted zone, /etc and /var are the zone's, /a its root,
+// and the rest the global zone's.
+// Check: `zlogin -S ZONE ls / /a` in a zone that `zoneadm mount` has mounted
 func (m *zoneadmd) mount() {
 	if state := m.zone.Current(); state != world.ZoneInstalled && state != world.ZoneIncomplete {
 		cli.Simulated(state != world.ZoneMounted)

@@ -17,6 +17,10 @@ import (
 // Run is zoneadm(8) (usr/src/cmd/zoneadm/zoneadm.c). What changes a zone is
 // done in several transactions: the checks, then the zone's lock, then the work
 // and the time that it takes.
+//
+// Guess parts-of-zones-refused: zones with a shared stack, `-R`, archives, manifests of other sleds
+// and `apply` are refused.
+// Check: nothing: sledctl uses none of them
 func Run(tx *world.Tx, c cli.Call) cli.Reply {
 	z := &zoneadm{tx: tx, call: c}
 	options, operands := plain(c.Args, "z:")

@@ -68,6 +68,10 @@ func (m *zoneadmd) fail(format string, args ...any) bool {
 }
 
 // hook runs a state-change hook; what it prints, the daemon says.
+//
+// Guess hook-errors-behind-its-output: what a brand's hook prints on standard error is passed on
+// behind what it prints on standard output.
+// Check: a hook that does both
 func (m *zoneadmd) hook(run func(h *hook, command int) int, command int) bool {
 	if run == nil {
 		return true
@@ -175,6 +179,9 @@ func (m *zoneadmd) writeOwnIndex() {
 }
 
 // bootUp starts what makes a ready zone run: init must be there.
+//
+// Guess words-for-a-failed-zone-boot: what zoneadmd says when zone_boot(2) fails.
+// Check: nothing, until it occurs
 func (m *zoneadmd) bootUp() bool {
 	k := m.zone.Kernel
 	at := m.tx.ZonePathOf(m.zone.Name, m.brand.init)
@@ -183,7 +190,6 @@ func (m *zoneadmd) bootUp() bool {
 	fault := m.tx.TakeFault([]string{"zoneadm", "-z", m.zone.Name, "boot"}, world.FaultBoot)
 	switch {
 	case fault != nil:
-		// Guess: what zone_bootup prints about zone_boot(2).
 		m.fail("%s", cmp.Or(fault.Text, "unable to boot zone"))
 	case err != nil || info.Mode&0o100 == 0:
 		m.fail("not simulated: a zone without %s", shown)
@@ -229,6 +235,10 @@ func (m *zoneadmd) startDown(why string) {
 
 // down is the end of taking the zone down (vplat_teardown). A failure
 // stops it there: the zone stays down, and halt may be tried again.
+//
+// Guess lines-of-a-stuck-halt: which lines a halt prints that is stuck on an unmount, and in which
+// order (vplat.c).
+// Check: halt a zone while a shell of the global zone is in its root
 func (m *zoneadmd) down(why string) {
 	k := m.zone.Kernel
 	smf.HaltServices(m.tx, m.zone.Name)

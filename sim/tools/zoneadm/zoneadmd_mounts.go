@@ -34,6 +34,10 @@ func (m *zoneadmd) mountAll(k *world.Kernel) bool {
 
 // loop makes the place where a directory or file of the global zone is mounted,
 // unless it is there.
+//
+// Guess file-under-lofs-is-made: a file that lofs mounts over is made if it is missing in the
+// zone's root.
+// Check: `add fs` of a file, boot
 func (m *zoneadmd) loop(l world.Loop) bool {
 	at := path.Join(m.zone.Root(), l.Dir)
 	info, err := m.tx.Files.Stat(l.Special)
@@ -61,10 +65,13 @@ func (m *zoneadmd) loopOverlays(k *world.Kernel) {
 
 // configureNetwork moves the zone's links into it
 // (configure_exclusive_network_interfaces).
+//
+// Guess words-behind-failed-to-add-device: the words behind "failed to add network device:": the
+// errno that zerror adds is left over from another call.
+// Check: boot a zone whose VNIC is gone
 func (m *zoneadmd) configureNetwork(k *world.Kernel) bool {
 	for _, r := range k.Config.All("net") {
 		if !m.addLink(r.Get("physical")) {
-			// Guess: the errno that zerror adds here is left over from another call.
 			return m.fail("failed to add network device: No such file or directory")
 		}
 	}

@@ -88,6 +88,9 @@ func (s *cfgSession) create(st cfgStatement) {
 }
 
 // save is zonecfg_save: the file and the line of the index.
+//
+// Guess choice-of-debug-ids: how a zone's debug id is chosen.
+// Check: `zonecfg -z ZONE info`
 func (s *cfgSession) save() {
 	tx := s.tx
 	if _, ok := s.config.Globals["debugid"]; !ok && s.mode() != world.Helios {
@@ -120,6 +123,12 @@ func (s *cfgSession) check(st cfgStatement) {
 
 // delete drops the configuration: with -F that of an installed zone too,
 // whatever it has on disk.
+//
+// Guess delete-of-a-lone-file-refused: `zonecfg delete -F` refuses a zone of which only the file is
+// left. zonecfg_destroy compares a state that nothing has set, so a real one may do either; sledctl
+// removes the file itself.
+// Check: remove a zone's line of /etc/zones/index; `zonecfg -z ZONE delete -F`
+// State: settled by usr/src/lib/libzonecfg/common/libzonecfg.c:354 (the state is uninitialised)
 func (s *cfgSession) delete(st cfgStatement) {
 	forced := s.options(st, "F")['F']
 	if !s.initialize(true) && !forced {
@@ -132,7 +141,7 @@ func (s *cfgSession) delete(st cfgStatement) {
 	z := s.tx.FindZone(s.zone)
 	switch {
 	// Of a zone without a line in the index, zonecfg_destroy compares a state that nobody
-	// has set. Guess: it is one that is refused.
+	// has set: here it is one that is refused.
 	case z == nil && s.config != nil, z != nil && zones.ZoneRank(z.Current()) > zones.ZoneRank(world.ZoneInstalled):
 		s.fail("%s: %s", s.zone, zBadState)
 	case z == nil:

@@ -23,12 +23,15 @@ import (
 //   - on a RAM disk (helios, unless it was installed) the root is that of the image again: no zone is
 //     configured, no link and no address is left, and pools are not imported
 //     (omicron issue 2888, oxidecomputer/helios-omicron-brand);
-//   - smartos boots from a RAM disk too, but keeps /etc/zones on its pool.
-//     Guess: for what is simulated here it is like omnios.
+//   - smartos boots from a RAM disk too, but keeps /etc/zones on its pool: for what
+//     is simulated here it is like omnios.
 //
 // Everywhere processes, SMF's memory, temporary file systems and the keys of
 // encrypted datasets are lost. Zones with autoboot=true are not booted here:
 // that is a service's work, see sim.Sled.Reboot.
+//
+// Guess smartos-keeps-as-omnios: SmartOS keeps at a reboot what OmniOS does.
+// Check: boot one
 func Reboot(tx *world.Tx) error {
 	tx.State.Processes, tx.State.Due, tx.State.Reservoir = nil, nil, 0
 	for zone := range tx.State.Services {

@@ -207,6 +207,10 @@ func InterfaceMTU(tx *world.Tx, zone, name, protocol string) int {
 
 // SetInterfaceMTU sets it. IPv4 needs 68 bytes, IPv6 1280, and neither more
 // than the link carries (ip_sioctl_mtu in usr/src/uts/common/inet/ip/ip_if.c).
+//
+// Guess interface-mtu-refusal-text: an MTU that the link does not carry is "Invalid argument
+// provided"; the real check may say "Value is outside the allowed range".
+// Check: that command
 func SetInterfaceMTU(tx *world.Tx, zone, name, protocol string, mtu int) error {
 	i := FindInterface(tx, zone, name)
 	if i == nil {
@@ -215,7 +219,7 @@ func SetInterfaceMTU(tx *world.Tx, zone, name, protocol string, mtu int) error {
 	least := map[string]int{"ipv4": 68, "ipv6": 1280}[protocol]
 	link := LinkIn(tx, zone, name)
 	if link == nil || mtu < least || mtu > LinkMTU(tx, link) {
-		return IPBadArg // Guess: what EINVAL becomes; the real check may say "Value is outside the allowed range".
+		return IPBadArg
 	}
 	tx.TouchStack(zone)
 	if i.Properties == nil {

@@ -54,11 +54,14 @@ func LinkMTU(tx *world.Tx, l *world.Link) int {
 // The bounds of an MTU. An etherstub carries 9000 bytes unless told otherwise
 // (ANCHOR_VNIC_MAX_MTU in usr/src/uts/common/sys/vnic_impl.h); a VNIC at most
 // what its lower link carries.
+//
+// Guess vnic-mtu-from-1280: the least MTU of a VNIC is 1280.
+// Check: `dladm set-linkprop -t -p mtu=… x0`
 const (
 	minMTU     = 576
 	etherMTU   = 1500
 	anchorMTU  = 9000
-	minVNICMTU = 1280 // Guess: the least that IPv6 needs.
+	minVNICMTU = 1280 // the least that IPv6 needs
 )
 
 func defaultMTU(tx *world.Tx, l *world.Link) int {
@@ -75,8 +78,10 @@ func defaultMTU(tx *world.Tx, l *world.Link) int {
 }
 
 // checkMTU takes what the driver would.
-// Guess: that a size out of range is "invalid argument", and that shrinking a
-// link below one of its VNICs is "link busy".
+//
+// Guess mtu-refusal-texts: an MTU out of range is "invalid argument", and one below that of a VNIC
+// over the link is "link busy".
+// Check: `dladm set-linkprop -t -p mtu=… x0`
 func checkMTU(tx *world.Tx, l *world.Link, value string) error {
 	n, err := strconv.Atoi(value)
 	world.Simulated(err == nil)
@@ -99,7 +104,10 @@ func checkMTU(tx *world.Tx, l *world.Link, value string) error {
 // usr/src/lib/libdladm/common/linkprop.c). A temporary link's properties are
 // temporary themselves: setting one persistently changes only what is active
 // and is no error.
-// Guess: for a temporary link the real function may refuse without -t.
+//
+// Guess persistent-property-of-temporary-link: set-linkprop without -t on a temporary link is no
+// error; reset-linkprop without properties leaves `zone` alone.
+// Check: those commands, then show-linkprop
 func SetLinkMTU(tx *world.Tx, l *world.Link, value string, temporary bool) error {
 	if err := checkMTU(tx, l, value); err != nil {
 		return err

@@ -25,7 +25,12 @@ func ServiceHandlers(shell Shell) world.Handlers {
 
 // The parts of the time from boot to the single-user milestone with a seeded
 // repository: until the door opens, for the early import, and for the chain of
-// services. Guess: nobody published them; the sum is what was measured.
+// services.
+//
+// Guess parts-of-a-seeded-boot: from boot to single-user a seeded zone spends 30 % until
+// svc.configd's door is there, then early-manifest-import, then 40 % on services. The sums are
+// published: 1.31 s seeded, 17.9 s not (omicron PR 385).
+// Check: `svcs -o stime,fmri` in a fresh zone
 const (
 	doorShare  = 0.3
 	chainShare = 0.4

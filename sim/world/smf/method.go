@@ -35,6 +35,11 @@ type MethodResult struct {
 type Shell func(*world.Tx, MethodCall) MethodResult
 
 // The exit codes of methods that mean more than failure (smf_method(7)).
+//
+// Guess three-failures-are-maintenance: three failures of a start method in a row are
+// *maintenance*.
+// Check: a service that fails
+// State: settled by usr/src/cmd/svc/startd/startd.h (FAULT_THRESHOLD) and method.c (method_thread)
 const (
 	exitFatal     = 95
 	exitConfig    = 96
@@ -47,6 +52,11 @@ const (
 // quickRestarts is after how many starts svc.startd looks at their average
 // distance, and quickRate the distance that is too short (RINST_START_TIMES and
 // RINST_FAILURE_RATE_NS in usr/src/cmd/svc/startd/startd.h).
+//
+// Guess five-starts-are-maintenance: five starts in ten minutes are *maintenance*: to be exact,
+// five that are on average less than ten minutes apart.
+// Check: a service that fails
+// State: settled by usr/src/cmd/svc/startd/startd.h:401-403
 const (
 	QuickRestarts = 5
 	quickRate     = 10 * time.Minute
@@ -74,8 +84,10 @@ func stop(tx *world.Tx, zone string, s *world.Service, next, auxiliary string, f
 	}
 }
 
-// methodTime is how long a start method takes. Guess: what only a shell's own
-// work costs; Propolis' method is a tenth of the time until its server answers.
+// methodTime is how long a start method takes.
+//
+// Guess start-method-is-a-tenth: of the 480 ms until Propolis answers, 48 are the start method's.
+// Check: `svcs -p`, and the method's log
 func methodTime(tx *world.Tx, zone string, m world.Method) time.Duration {
 	if zone == world.GlobalZone {
 		return 0

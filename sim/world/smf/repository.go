@@ -133,6 +133,10 @@ func importManifests(tx *world.Tx, zone string, r *scf.Repository, names []strin
 // applyProfile applies the site profile unless the repository has done so
 // before: a profile, unlike a manifest, is applied once, whatever happens to
 // the file (mhash_test_file in usr/src/cmd/svc/common/manifest_hash.c).
+//
+// Guess apply-passes-over-unknown-services: `svccfg apply` passes over services that do not exist,
+// with a warning only under -v.
+// Check: that line
 func applyProfile(tx *world.Tx, zone string, r *scf.Repository, remember bool) {
 	data, err := host.ReadFile(tx.Files, tx.ZonePathOf(zone, SiteProfile))
 	if err != nil || r.Hash(SiteProfile) != "" {

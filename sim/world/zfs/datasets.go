@@ -87,6 +87,10 @@ func CompareDatasets(a, b *world.Dataset) int { return world.CompareNames(a, b) 
 
 // OpenDataset finds a dataset as zfs_open does: the name must be valid and the
 // dataset of one of the types.
+//
+// Guess dataset-of-unopened-pool-is-enxio: a dataset of a pool that a boot could not open is "No
+// such device or address" (ENXIO of spa_open).
+// Check: pull a disk, boot, `zfs list POOL`
 func OpenDataset(tx *world.Tx, name string, types DatasetTypes) (*world.Dataset, error) {
 	if err := checkName(name, types, false); err != nil {
 		return nil, err
@@ -95,7 +99,6 @@ func OpenDataset(tx *world.Tx, name string, types DatasetTypes) (*world.Dataset,
 	p := FindPool(tx, PoolName(name))
 	switch {
 	case p != nil && p.Unloaded:
-		// Guess: ENXIO of spa_open.
 		return nil, refuse("cannot open '%s': No such device or address", name)
 	case suspended(tx, name):
 		return nil, refuse("cannot open '%s': %s", name, suspendedIO)

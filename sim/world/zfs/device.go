@@ -12,11 +12,14 @@ import (
 // A disk as the rest of the system sees it: its partitions, its nodes below
 // /devices, and the links to them in /dev/dsk and /dev/rdsk (cmlb.c in
 // usr/src/uts/common/io, usr/src/cmd/devfsadm/disk_link.c).
-//
-// Guess: disks here have no EUI-64, and are counted from t0. Those of a real
-// sled are named after it: c1t0014EE81000BC481d0.
 
 // The partition tables that a disk may have.
+//
+// Guess disks-counted-from-t0: disks have neither GUID nor EUI-64 and are counted from t0: c11t0d0.
+// Real ones are named after their GUID, or without one after their EUI-64, as
+// c2t0014EE81000BC481d0.
+// Check: `ls /dev/dsk`
+// State: settled by usr/src/uts/common/io/blkdev/blkdev.c:2357-2376
 const (
 	// LayoutM2 is what the disks of a sled's M.2 slots leave the factory with:
 	// boot image, three that are reserved, dump device, pool (omicron
@@ -47,7 +50,9 @@ type Minor struct {
 
 // Minors are those of a disk with an EFI label, in the order of their making.
 //
-// Guess: a disk without a label has the same.
+// Guess unlabelled-disk-has-efi-minors: a disk without a label has the minor nodes of one with an
+// EFI label (cmlb.c).
+// Check: `prtconf -v` with a fresh disk in
 func Minors() []Minor {
 	var all []Minor
 	for n := range lastMinor + 1 {
@@ -120,8 +125,9 @@ func DevicesPath(tx *world.Tx, d *world.Disk) string {
 // Exists says whether the partition is one that the disk has. The whole disk
 // and what fdisk sees always are.
 //
-// Guess: on a disk without a label slice 0 is the whole of it
-// (CMLB_FAKE_LABEL_ONE_PARTITION in cmlb.c).
+// Guess unlabelled-slice-0-is-whole: slice 0 of a disk without a label is the whole disk
+// (CMLB_FAKE_LABEL_ONE_PARTITION of cmlb.c).
+// Check: `fstyp -a` of the s0 of a fresh disk
 func Exists(d *world.Disk, minor int) bool {
 	switch {
 	case minor >= minorWhole:

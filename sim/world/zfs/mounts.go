@@ -132,6 +132,10 @@ func mountAll(tx *world.Tx, take func(*world.Dataset) bool) error {
 
 // mount is zfs_mount: at the mountpoint, which is made if it is absent. A file
 // system that has none, or is not mounted by ZFS here, is left alone.
+//
+// Guess mounted-below-is-busy: a file system with another one mounted below it is "Device busy" for
+// `unmount -f` and `destroy -f`.
+// Check: those commands
 func mount(tx *world.Tx, d *world.Dataset) error {
 	where, _ := mountpoint(tx, d)
 	if !strings.HasPrefix(where, "/") || word(tx, d, "canmount") == "off" || word(tx, d, "zoned") == "on" {
@@ -159,6 +163,10 @@ func mount(tx *world.Tx, d *world.Dataset) error {
 // MountAt is "mount -F zfs -O NAME DIR": for file systems that ZFS does not
 // mount by itself, at a directory that is there, empty or not, whatever the
 // properties canmount and zoned say.
+//
+// Guess mount-over-mountpoint: mounting over a mount point works on a real sled; no command of
+// sledctl does it.
+// Check: nothing: sledctl does not do it
 func MountAt(tx *world.Tx, name, dir string) error {
 	d, err := OpenDataset(tx, name, TypeFilesystem)
 	if err != nil {
@@ -173,7 +181,6 @@ func MountAt(tx *world.Tx, name, dir string) error {
 	case err != nil || where != "legacy" || !info.Mode.IsDir() || locked(tx, d):
 		return world.NotSimulated("mount -F zfs of '%s' on '%s'", name, dir)
 	case d.Mounted != "" || dir == "/" || MountedAt(tx, dir) != nil || len(mountsBelow(tx, dir)) > 0:
-		// Guess: mounting over a mount point works on a real sled; nobody does it.
 		return refuse("mount failed: Device busy")
 	}
 	return moveIn(tx, d, dir)

@@ -14,8 +14,9 @@ import (
 // the property failmode says. It stays so when the devices are back, until
 // zpool clear (zio_resume in usr/src/uts/common/fs/zfs/zio.c).
 //
-// Guess: a pool notices at once that a device is gone. A real one does with
-// the next input or output.
+// Guess pool-notices-at-once: a pool notices at once that its disk is gone; a real one with the
+// next input or output.
+// Check: pull one, `zpool status`
 const (
 	online      = "ONLINE"
 	unavailable = "UNAVAIL"

@@ -14,6 +14,9 @@ const sizeUnits = "BKMGTPEZ"
 
 // NiceNumber is a number as people read it: at most five characters, "96K",
 // "1.03G", "0".
+//
+// Guess small-sizes-end-in-b: human sizes below 1 KiB end in "B"; sledctl always asks with -p.
+// Check: `zfs list -o used` on an empty volume
 func NiceNumber(n uint64) string {
 	index := 0
 	for rest := n; rest >= 1024 && index < len(sizeUnits)-1; rest >>= 10 {

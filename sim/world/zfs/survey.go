@@ -115,7 +115,9 @@ func (s *Survey) free(d *world.Dataset) uint64 {
 // referenced is what a dataset shows: its own and what it shares with its
 // origin. A snapshot shows what its file system does.
 //
-// Guess: real snapshots keep the size of their day; nothing here grows.
+// Guess snapshots-refer-to-now: a snapshot refers to what its file system does now; real ones keep
+// the size of their day, and nothing here grows.
+// Check: `zfs list -p`
 func referenced(tx *world.Tx, d *world.Dataset) uint64 {
 	total := d.Used
 	for hops := 0; d.Origin != "" && hops < maxDatasetDepth; hops++ {

@@ -132,6 +132,9 @@ func word(tx *world.Tx, d *world.Dataset, property string) string {
 }
 
 // own is the value of a property that is not inherited.
+//
+// Guess quota-none-is-local: `zfs set quota=none` leaves the property's source "local".
+// Check: `zfs get -o source quota`
 func own(d *world.Dataset, p *DatasetProperty) (value, source string, ok bool) {
 	if v, set := d.Local[p.Name]; set {
 		return v, SourceLocal, true

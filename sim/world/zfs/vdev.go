@@ -71,7 +71,9 @@ func NodeOf(tx *world.Tx, vdev string) string {
 
 // reservedM2 is what the other partitions of an M.2 take.
 //
-// Guess: images of 4 GiB each, and room for a dump.
+// Guess parts-of-an-m2-take-64-gib: the parts of an M.2 next to its pool take 64 GiB: images of 4
+// GiB each, and room for a dump.
+// Check: `prtvtoc /dev/rdsk/c1t0d0`
 const reservedM2 = 64 << 30
 
 // VdevSize is the size of a device, 0 if it does not exist.
@@ -157,7 +159,9 @@ func eraseDisk(tx *world.Tx, d *world.Disk) {
 // HostID is that of the system. One whose root forgets has another after every
 // boot.
 //
-// Guess: /etc/hostid of Helios is not kept.
+// Guess host-id-after-each-boot: Helios has another host id after each boot, so that `zpool import`
+// wants -f (zfs_force_import_required).
+// Check: `hostid` before and after a boot; `zpool import`
 func HostID(tx *world.Tx) uint32 {
 	id := tx.State.Seed + 1
 	if tx.Forgets() {

@@ -103,7 +103,11 @@ func parsePropolis(args []string) (server *propolis, stderr string, exit int) {
 }
 
 // checkPropolis is what a server looks at before it listens: the devices that
-// carry the vmm and viona interfaces, and its addresses. Guess: the wording.
+// carry the vmm and viona interfaces, and its addresses.
+//
+// Guess words-of-clap-and-anyhow: what clap and anyhow print when propolis-server refuses its
+// command line, an address, or devices that are missing.
+// Check: start it by hand, wrongly
 func checkPropolis(tx *world.Tx, zone string, server *propolis) string {
 	for _, device := range []string{"/dev/vmmctl", "/dev/viona"} {
 		if !hasDevice(tx, zone, device) {

@@ -22,6 +22,9 @@ const MaxZoneID = 9999
 // StartKernelZone makes the kernel zone of z in state ready, with an id that it
 // has not had since the sled was booted until the ids come round, and with a
 // copy of its configuration: edits count from the next boot only.
+//
+// Guess zone-ids-from-one: ids of zones begin at 1 after each boot.
+// Check: `zoneadm list -cv` after a boot
 func StartKernelZone(tx *world.Tx, z *world.Zone) *world.Kernel {
 	used := map[int]bool{}
 	for _, other := range tx.KernelZones() {
@@ -69,6 +72,10 @@ func RenameZone(tx *world.Tx, z *world.Zone, name string) error {
 // becomes incomplete, keeps it when it is then installed, and loses it when it
 // is configured again: the UUID names an installation, not a zone (putzoneent
 // in usr/src/lib/libzonecfg/common/getzoneent.c).
+//
+// Guess no-status-events-of-zones: status events of zones (duplicate, or before the state changes)
+// are not simulated.
+// Check: nothing: no part of sledctl listens to them
 func SetZoneState(tx *world.Tx, z *world.Zone, state string) error {
 	switch {
 	case state == world.ZoneConfigured:

@@ -89,6 +89,10 @@ func Inspect(ctx context.Context, b layout.Blueprint, h host.Host, found Unrecor
 
 // meet finds the address on which its Propolis answers, and asks for its
 // machine.
+//
+// Guess agent-zone-port: a zone of today's sled agent: Propolis listens on the port of
+// `propolis.port`.
+// Check: `sledctl instance adopt ZONE` on such a sled, its agent disabled
 func (s *Inspection) meet(ctx context.Context, h host.Host, addresses []ipadm.Address, port uint16) error {
 	silent := errors.New("no address of it is usable")
 	for _, a := range addresses {
@@ -139,6 +143,10 @@ func InspectedRecord(b layout.Blueprint, seen Inspection, name string, propolisI
 // adoptableAs keeps the machine of a record as it is, where sledctl would build
 // another from disks and NICs: its guest knows it so. What CPUID set it was asked
 // for cannot be seen, as a server that was asked for none fills one in.
+//
+// Guess cpuid-request-is-not-seen: what a machine's CPUID set was asked to be cannot be seen: an
+// adopted one that is built again gets the host's.
+// Check: `sledctl instance adopt` of a machine that was given one
 func adoptableAs(underlay netip.Prefix, seen Inspection, r record.Record) record.Record {
 	machine := seen.Machine.Spec.Clone()
 	machine.Board.CPUID = nil
@@ -315,6 +323,11 @@ func observedAddress(b layout.Blueprint, seen Inspection) record.Address {
 
 // observedService is what Propolis is called in its zone; empty: as in one that is
 // made this way here.
+//
+// Guess agent-zone-fmri: a zone of today's sled agent: Propolis is
+// svc:/system/illumos/propolis-server:default.
+// Check: `sledctl instance adopt ZONE` on such a sled, its agent disabled
+// State: settled by omicron sled-agent/src/instance.rs:195
 func observedService(b layout.Blueprint, incarnation record.Incarnation, services map[string]string) string {
 	if services[layout.PackagingOf(b, incarnation).Service] == smf.Online {
 		return ""

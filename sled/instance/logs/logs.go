@@ -76,6 +76,11 @@ func Merged(all ...[]Entry) []Entry {
 
 // startd is a line of svc.startd's, with a year or without. It is made where the first log is
 // read, so that no other command pays for it.
+//
+// Guess startd-log-times: svc.startd begins its lines in a service's log with
+// `[ 2026 Nov 26 10:00:00 `, without the year on older systems, in the sled's own time zone
+// (`instance logs`).
+// Check: `tail` of a log below ZONEPATH/root/var/svc/log, and `date`
 var startd = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\[ ((?:\d{4} )?[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}) (.*) \]$`)
 })

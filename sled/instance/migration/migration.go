@@ -163,6 +163,11 @@ const (
 
 // OutOf reads it from what the source's Propolis says. Without a migration, any
 // one counts.
+//
+// Guess source-names-its-migration: a migration's source names it in `migration_out` until its
+// process ends, also when its machine is destroyed.
+// Check: `sledctl propolis get --instance NAME` on the source, right after the target runs, with
+// the source's sledctl killed
 func (vm VM) OutOf(id, migration string) Whereabouts {
 	out := vm.Migration.Out
 	switch {
@@ -179,6 +184,11 @@ func (vm VM) OutOf(id, migration string) Whereabouts {
 }
 
 // Into reads it from what the target's Propolis says.
+//
+// Guess both-sides-have-one-id: the source and the target of a migration have the same id in their
+// Propolis' properties, the instance's.
+// Check: let a control plane move a VM between a sled of omicron's agent and one that sledctl
+// manages
 func (vm VM) Into(id, migration string) Whereabouts {
 	in := vm.Migration.In
 	switch {

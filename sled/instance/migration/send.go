@@ -193,6 +193,11 @@ func (s Send) confirm(ctx context.Context, c propolis.Client) error {
 
 // settle finds out where the machine is after the target's sledctl has not said
 // that it is there.
+//
+// Guess broken-migration-before-finish: a migration that is broken off before its target has
+// answered `Finish` leaves the source running, and one that has come so far has moved
+// (bin/propolis-server/src/lib/migrate).
+// Check: `sledctl instance migrate NAME --to SLED -v`, and halt the target's zone in each phase
 func (s Send) settle(ctx context.Context, c propolis.Client, refused *RemoteError) error {
 	at := Unclear
 	if c.Target.Address.IsValid() {
