@@ -21,6 +21,7 @@ test: ## all tests, on the simulated sled
 	@cat bin/peers 2>/dev/null || echo 'peers: cached; $(GO) test -count=1 -v -run TestPeersThatMisbehave ./test/peers says how many cases'
 	@cat bin/histories 2>/dev/null || echo 'histories: cached; $(GO) test -count=1 -v -run TestRandomHistories ./test/histories says how many'
 	@cat bin/mutants 2>/dev/null || echo 'mutants: cached; $(GO) test -count=1 -v ./test/mutants says which are found'
+	@sed -n 's/^Guesses: /guesses: /p' docs/unverified.md
 
 test-zfs: ## the ZFS driver on a real ZFS, if there is one here; as root, with a pool in a file
 	SLEDCTL_REAL_ZFS=1 $(GO) test -count=1 -v -run TestRealZFS ./zfs
@@ -47,7 +48,7 @@ cross: ## for a sled and for a workstation
 	GOOS=illumos GOARCH=amd64 $(BUILD) -o dist/sledctl-illumos-amd64 ./cmd/sledctl
 	GOOS=linux GOARCH=amd64 $(BUILD) -buildmode=pie -o dist/sledctl-linux-amd64 ./cmd/sledctl
 
-docs: ## the pages of the manual that the program knows itself
+docs: ## the pages of the manual that the program knows itself, and what the code guesses
 	$(GO) run ./docs/generate docs
 
 pictures: build ## what an operator sees, as the manual shows it; the page of the agent needs a Chromium

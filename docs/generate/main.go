@@ -1,6 +1,7 @@
 // Generate writes the part of the manual that the program itself knows: one
 // page per command, below commands/, the settings, as config.md, and the document
-// of what the agent answers, as agent-openapi.json.
+// of what the agent answers, as agent-openapi.json; and, from the comments of the code
+// below the working directory, what is not verified, as unverified.md.
 //
 // usage: go run ./docs/generate DIR
 // usage: go run ./docs/generate -man YYYY-MM-DD DIR
@@ -38,7 +39,7 @@ func main() {
 
 func write(dir, date string) error {
 	if date == "" {
-		return generate(dir)
+		return generate(dir, ".")
 	}
 	at, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -47,7 +48,19 @@ func write(dir, date string) error {
 	return manuals(dir, at)
 }
 
-func generate(dir string) error {
+// generate writes the pages from the program and from the code below root.
+func generate(dir, root string) error {
+	files, err := sources(root)
+	if err != nil {
+		return err
+	}
+	unverified, err := unverifiedPage(files, introduction)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "unverified.md"), unverified, 0o644); err != nil {
+		return err
+	}
 	settings := settingsPage(commands.Settings(), commands.SimulatedConfig())
 	if err := os.WriteFile(filepath.Join(dir, "config.md"), settings, 0o644); err != nil {
 		return err

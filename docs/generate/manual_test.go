@@ -22,7 +22,7 @@ func TestEveryLinkOfTheManualLeadsSomewhere(t *testing.T) {
 	if err := os.CopyFS(docs, os.DirFS("..")); err != nil {
 		t.Fatal(err)
 	}
-	if err := generate(docs); err != nil {
+	if err := generate(docs, "../.."); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"README.md", "CHANGELOG.md", "LICENSE"} {
