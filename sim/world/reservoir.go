@@ -5,12 +5,28 @@ import "errors"
 // The VMM reservoir: memory that the kernel has set aside for guests
 // (usr/src/uts/intel/io/vmm/vmm_reservoir.c).
 
-// reservoirLimit is the most that the reservoir of the sled may have.
+// MemoryMiB is the memory of the sled: 1 TiB, of which firmware has taken some.
+const MemoryMiB = 1048064
+
+// reservoirLimit is the most that the reservoir and guests next to it may have: all of the
+// memory but 120 % of what the kernel keeps from being locked, which is a twenty-fifth of
+// what is available at boot and 4 MiB (pages_pp_maximum).
 //
-// Guess reservoir-limit-is-four-fifths: the kernel lets the reservoir of a sled of 1 TiB have four
-// fifths of the memory: all of it but 120 % of what it must be able to lock.
+// Guess reservoir-limit-by-locking: the kernel lets the reservoir have all of the memory but 120 %
+// of pages_pp_maximum, which is 4 % of the memory and 4 MiB: 95 % of a large sled.
 // Check: `rsrvrctl -q; prtconf -m`
-const reservoirLimit = 1 << 40 / 5 * 4
+// State: settled by usr/src/uts/intel/io/vmm/vmm_reservoir.c:333-348 and
+// usr/src/uts/common/vm/vm_page.c (init_pages_pp_maximum)
+//
+// Guess all-memory-available-at-boot: what is available when the kernel computes pages_pp_maximum is
+// all of the memory.
+// Check: `echo pages_pp_maximum/E | mdb -k; prtconf -m`
+const (
+	physmem        = MemoryMiB << 20 / pageSize
+	pagesPPMaximum = physmem/25 + 4<<20/pageSize
+	reservoirLimit = (physmem*10 - pagesPPMaximum*12) * pageSize / 10
+	pageSize       = 4 << 10
+)
 
 // Processors is how many the sled has, all on-line: two threads of each of 64 cores.
 const Processors = 128

@@ -10,16 +10,13 @@ import (
 
 // prtconf(8): usr/src/cmd/prtconf. The tree is in devtree.go.
 
-// memoryMB is the memory of the sled.
-const memoryMB = 1048064
-
 // Prtconf is the command prtconf with -m alone, or with -v, and with -D or without it.
 func Prtconf(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "mvD", nil)
 	cli.Simulated(given.Has('v') != given.Has('m') && len(operands) == 0 && c.Zone == world.GlobalZone)
 	if given.Has('m') {
 		cli.Simulated(!given.Has('D'))
-		return cli.Reply{Stdout: fmt.Sprintf("%d\n", memoryMB)}
+		return cli.Reply{Stdout: fmt.Sprintf("%d\n", world.MemoryMiB)}
 	}
 	// The manufacturer that the SMBIOS tells.
 	maker, machine := "Supermicro", "i86pc"
@@ -27,7 +24,7 @@ func Prtconf(tx *world.Tx, c cli.Call) cli.Reply {
 		maker, machine = "Oxide", "oxide"
 	}
 	o := printout{drivers: given.Has('D')}
-	fmt.Fprintf(&o, "System Configuration:  %s  %s\nMemory size: %d Megabytes\n", maker, machine, memoryMB)
+	fmt.Fprintf(&o, "System Configuration:  %s  %s\nMemory size: %d Megabytes\n", maker, machine, world.MemoryMiB)
 	o.WriteString("System Peripherals (Software Nodes):\n\n")
 	o.dump(deviceTree(tx), 0)
 	return cli.Reply{Stdout: o.String()}

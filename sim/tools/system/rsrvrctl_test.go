@@ -22,7 +22,7 @@ func TestTheReservoirIsWhatIsFreeAndWhatGuestsHave(t *testing.T) {
 		}
 	}
 	shown := func(free, allocated, transient string) cli.Reply {
-		return cli.Reply{Stdout: "Free MiB:\t" + free + "\nAllocated MiB:\t" + allocated + "\nTransient Allocated MiB:\t" + transient + "\nSize limit MiB:\t838860\n"}
+		return cli.Reply{Stdout: "Free MiB:\t" + free + "\nAllocated MiB:\t" + allocated + "\nTransient Allocated MiB:\t" + transient + "\nSize limit MiB:\t997752\n"}
 	}
 	answers(shown("0", "0", "0"), "-q")
 

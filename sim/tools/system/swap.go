@@ -15,7 +15,7 @@ import (
 // Check: `swap -s` before and after `rsrvrctl -s 4096`
 func Swap(tx *world.Tx, c cli.Call) cli.Reply {
 	cli.Simulated(len(c.Args) == 1 && c.Args[0] == "-s" && c.Zone == world.GlobalZone)
-	const all, system = memoryMB << 10, 2 << 20 // in KiB
+	const all, system = world.MemoryMiB << 10, 2 << 20 // in KiB
 	r := tx.QueryReservoir()
 	used := system + (r.Free+r.Allocated+r.Transient)>>10
 	if tx.TakeFault(cli.Words(c), world.FaultLowSwap) != nil {
