@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/commands/nics"
 	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 
@@ -80,7 +81,7 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 	if err != nil {
 		return err
 	}
-	instances, env, err := e.Instances(ctx)
+	instances, env, err := served(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -102,6 +103,25 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 		return nil // that is how an agent ends
 	}
 	return err
+}
+
+// served are the VMs that the agent answers for: on SmartOS none, where it keeps NIC records
+// alone, and needs no bootstrap.
+func served(ctx context.Context, e *cli.Env) (instance.Settings, operation.Env, error) {
+	h, err := e.Host()
+	if err != nil {
+		return instance.Settings{}, operation.Env{}, err
+	}
+	switch runs, err := system.RunsVMs(ctx, h); {
+	case err != nil:
+		return instance.Settings{}, operation.Env{}, err
+	case runs:
+		return e.Instances(ctx)
+	}
+	if _, err := e.LedgerWithoutBootstrap(ctx, true); err != nil {
+		return instance.Settings{}, operation.Env{}, err
+	}
+	return e.NoInstances()
 }
 
 // agentSettings are those of the flags, else of the configuration.

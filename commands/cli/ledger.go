@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/zfs"
@@ -212,6 +213,34 @@ func (e *Env) openLedger(ctx context.Context) (opened *ledger.Ledger, view ledge
 		opened.Degrade(Who(e.Environ), "--degraded")
 	}
 	return opened, view, err
+}
+
+// LedgerWithoutBootstrap says whether there is no ledger and none is needed: on SmartOS
+// sledctl runs no VM, so what it remembers is of NIC records alone. With begin the ledger
+// is made there, so that operations are remembered.
+func (e *Env) LedgerWithoutBootstrap(ctx context.Context, begin bool) (none bool, err error) {
+	if _, err := e.Ledger(ctx); !errors.Is(err, ledger.ErrAbsent) {
+		return false, nil // reading it says what is wrong
+	}
+	c, h, err := e.Reach()
+	if err != nil {
+		return false, err
+	}
+	if runs, err := system.RunsVMs(ctx, h); err != nil || runs {
+		return false, err
+	}
+	if !begin {
+		return true, nil
+	}
+	if err := host.Privileged(h); err != nil {
+		return false, err
+	}
+	if c.Paths.Ledger == "" {
+		if err := host.MkdirAll(h.Files(), naming.SmartOSState, 0o700); err != nil {
+			return false, fmt.Errorf("make the place of the ledger: %w", err)
+		}
+	}
+	return false, e.createLedger(ctx)
 }
 
 // createLedger makes the ledger where there is none.

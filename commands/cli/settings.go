@@ -62,6 +62,17 @@ func (e *Env) Instances(ctx context.Context) (instance.Settings, operation.Env, 
 	return s, env, err
 }
 
+// NoInstances are the settings on a sled that runs no VMs: what they are recorded to be,
+// but no network.
+func (e *Env) NoInstances() (instance.Settings, operation.Env, error) {
+	c, env, err := e.Operation()
+	if err != nil {
+		return instance.Settings{}, env, err
+	}
+	s, err := e.settingsOn(c, env.Host, network.Record{})
+	return s, env, err
+}
+
 // instanceSettings are made of the configuration, and of what the network
 // has recorded.
 func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host) (instance.Settings, error) {
@@ -76,6 +87,11 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 	if !prepared {
 		return instance.Settings{}, &failure.RefusedError{Err: errors.New("the sled's network is not prepared"), Advice: failure.PrepareHint}
 	}
+	return e.settingsOn(c, h, net)
+}
+
+// settingsOn are made of the configuration, on a sled with this network.
+func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (instance.Settings, error) {
 	namespace, err := SledName(c, h.Files())
 	if err != nil {
 		return instance.Settings{}, err

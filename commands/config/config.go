@@ -37,7 +37,7 @@ type Host struct {
 // Paths are where sledctl keeps its own files.
 type Paths struct {
 	Run    string `toml:"run" default:"/var/run/sledctl" doc:"locks, traces, and the output of running commands; it must be empty after a boot"`
-	Ledger string `toml:"ledger" default:"" doc:"the ledger; empty: the config datasets of the M.2s"`
+	Ledger string `toml:"ledger" default:"" doc:"the ledger; empty: the config datasets of the M.2s, or else /var/opt/ooce/sledctl or /opt/custom/sledctl, if it exists"`
 }
 
 // Trace is the directory of traces.

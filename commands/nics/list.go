@@ -51,6 +51,9 @@ func runList(ctx context.Context, e *cli.Env, f Flags) error {
 	if err != nil {
 		return err
 	}
+	if s.Ledgerless, err = e.LedgerWithoutBootstrap(ctx, false); err != nil {
+		return err
+	}
 	findings, err := s.List(ctx, env)
 	if err != nil {
 		return err

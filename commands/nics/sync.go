@@ -101,6 +101,9 @@ func runSync(ctx context.Context, e *cli.Env, f SyncFlags) error {
 	if err != nil {
 		return err
 	}
+	if s.Ledgerless, err = e.LedgerWithoutBootstrap(ctx, !f.Dry()); err != nil {
+		return err
+	}
 	f.Migration = f.Migration || c.NICs.DisableDuringMigration
 	outcome, err := s.Sync(ctx, env, f.Options())
 	if f.Explain && err == nil {

@@ -60,7 +60,8 @@ func initSim(dir string, o sim.Options) (*sim.Sled, error) {
 func newInit(env *cli.Env) *cobra.Command {
 	var o sim.Options
 	mode, size := string(world.OmniOS), 0
-	cmd := &cobra.Command{
+	var cmd *cobra.Command
+	cmd = &cobra.Command{
 		Use:   "init",
 		Short: "Create a new simulated sled",
 		Example: `  sledctl --host sim:/tmp/sled sim init --latency helios2021
@@ -73,6 +74,13 @@ func newInit(env *cli.Env) *cobra.Command {
 				return &cli.UsageError{Text: "--host " + env.HostName() + " is not a simulated sled", Advice: "give --host sim:DIR"}
 			}
 			o.Mode = world.Mode(mode)
+			if o.Mode == world.SmartOS { // its one pool is there without them
+				for flag, n := range map[string]*int{"m2": &o.M2, "u2": &o.U2} {
+					if !cmd.Flags().Changed(flag) {
+						*n = 0
+					}
+				}
+			}
 			for flag, n := range map[string]*int{"m2": &o.M2, "u2": &o.U2, "links": &o.Links} {
 				switch {
 				case *n < 0:
@@ -93,8 +101,8 @@ func newInit(env *cli.Env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&mode, "mode", mode, "distribution: omnios, helios or smartos")
 	flags.StringVar(&o.Latency, "latency", "none", "time that commands take: none, helios2021 or helios")
-	flags.IntVar(&o.M2, "m2", 2, "M.2 disks")
-	flags.IntVar(&o.U2, "u2", 4, "U.2 disks")
+	flags.IntVar(&o.M2, "m2", 2, "M.2 disks; --mode smartos has none unless told")
+	flags.IntVar(&o.U2, "u2", 4, "U.2 disks; --mode smartos has none unless told")
 	flags.IntVar(&o.Links, "links", 2, "physical links")
 	flags.BoolVar(&o.Ramdisk, "ramdisk", false, "root on a RAM disk, which a reboot empties, as on helios")
 	flags.BoolVar(&o.Installed, "installed", false, "with --mode helios: root on a pool, which a reboot keeps")

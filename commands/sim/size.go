@@ -22,14 +22,14 @@ func checkSize(size int, o sim.Options) error {
 		return &cli.UsageError{Text: fmt.Sprintf("--size %d: want a number from 0", size)}
 	case size == 0:
 		return nil
+	case o.Mode == world.SmartOS:
+		lacks = "a brand that sledctl knows; give --mode omnios or helios"
 	case o.Blank:
 		lacks = "pools; leave out --blank"
 	case o.M2 < 0:
 		lacks = "an M.2 for the ledger; give --m2 1 or 2"
 	case o.Links < 0:
 		lacks = "a link for the guests' NICs; give --links 1 or more"
-	case o.Mode == world.SmartOS:
-		lacks = "a brand that sledctl knows; give --mode omnios or helios"
 	default:
 		return nil
 	}

@@ -72,6 +72,12 @@ func look(ctx context.Context, e *cli.Env) (looked, error) {
 		return looked{}, err
 	}
 	s.View, s.NoLedger = e.View(ctx)
+	if s.Ledgerless, err = e.LedgerWithoutBootstrap(ctx, false); s.Ledgerless {
+		s.NoLedger = nil
+	}
+	if err != nil {
+		return looked{}, err
+	}
 	if instances, _, err := e.Instances(ctx); err == nil {
 		s.Instance = &instances
 	} else if _, prepared, _ := network.Load(s.View); prepared {

@@ -10,6 +10,14 @@ import (
 // ConfigFile is the file of the sled's configuration.
 const ConfigFile = "/etc/sledctl/config.toml"
 
+// SmartOSState is where sledctl keeps what it remembers on SmartOS, whose root is made again
+// at each boot: /opt is on the pool zones.
+const SmartOSState = "/opt/custom/sledctl"
+
+// StateDirectories are those that packages deliver for what sledctl remembers, by
+// distribution.
+func StateDirectories() []string { return []string{"/var/opt/ooce/sledctl", SmartOSState} }
+
 // PoolKind tells pools apart by their names.
 type PoolKind string
 

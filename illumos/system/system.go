@@ -60,6 +60,13 @@ func QueryKernel(ctx context.Context, h host.Host) (Kernel, error) {
 	return ParseKernel(out), err
 }
 
+// RunsVMs says whether sledctl can run VMs on the host: SmartOS has no brand for them, and
+// sledctl keeps NIC records alone there. Errors: a *host.CommandError.
+func RunsVMs(ctx context.Context, h host.Host) (bool, error) {
+	kernel, err := QueryKernel(ctx, h)
+	return kernel.Distribution != SmartOS, err
+}
+
 // ParseKernel reads the output of uname -v. A kernel of an unknown distribution is no
 // error.
 func ParseKernel(out string) Kernel {

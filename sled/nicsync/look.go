@@ -30,13 +30,15 @@ type Settings struct {
 	// Recorded are the VMs that the ledger knows, and those that it remembers to
 	// have departed; nil: none.
 	Recorded func(ledger.View) ([]VM, error)
+	// Ledgerless says that the sled has no ledger, and no VM that one would know.
+	Ledgerless bool
 	// Again is as that of a napi.Client.
 	Again func(n int, err error) (wait time.Duration, more bool)
 }
 
 // known are the VMs of the ledger, as it is when asked.
 func (s Settings) known(env operation.Env) func(context.Context) ([]VM, error) {
-	read := bookOf(env)
+	read := s.bookOf(env)
 	return func(ctx context.Context) ([]VM, error) {
 		if s.Recorded == nil {
 			return nil, nil

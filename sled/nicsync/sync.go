@@ -52,15 +52,18 @@ const subject = "nics"
 
 // List judges the records and the NICs of the sled, and changes nothing.
 func (s Settings) List(ctx context.Context, env operation.Env) ([]Finding, error) {
-	found, err := s.lookAtAll(ctx, host.ReadOnly(env.Host), bookOf(env), nil)
+	found, err := s.lookAtAll(ctx, host.ReadOnly(env.Host), s.bookOf(env), nil)
 	if err != nil {
 		return nil, err
 	}
 	return s.findings(found), nil
 }
 
-func bookOf(env operation.Env) book {
+func (s Settings) bookOf(env operation.Env) book {
 	return func(ctx context.Context) (ledger.View, error) {
+		if s.Ledgerless {
+			return ledger.View{}, nil
+		}
 		l, err := env.Ledger(ctx)
 		if err != nil {
 			return ledger.View{}, err
@@ -153,12 +156,12 @@ func (s Settings) once(ctx context.Context, env operation.Env, o Options, what p
 	}
 	var findings []Finding
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
-		Verb: "nics sync", Subject: subject, DryRun: o.DryRun,
+		Verb: "nics sync", Subject: subject, DryRun: o.DryRun, BeforeLedger: s.Ledgerless,
 		Look: func(ctx context.Context, h host.Host) (seen, error) {
 			if macs != nil {
-				return s.lookAt(ctx, h, bookOf(env), macs, wait)
+				return s.lookAt(ctx, h, s.bookOf(env), macs, wait)
 			}
-			return s.lookAtAll(ctx, h, bookOf(env), wait)
+			return s.lookAtAll(ctx, h, s.bookOf(env), wait)
 		},
 		Decide: func(view ledger.View, found seen, _ operation.Stamp) (operation.Decision, error) {
 			findings = s.findings(found)

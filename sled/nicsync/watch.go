@@ -94,7 +94,7 @@ func (w *watcher) lookAtRecords(ctx context.Context) {
 	if w.Recorded == nil {
 		return
 	}
-	view, err := bookOf(w.Env)(ctx)
+	view, err := w.bookOf(w.Env)(ctx)
 	if err != nil || view.Seq() == w.seq {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/instance"
@@ -28,6 +29,8 @@ type Settings struct {
 	NoInstance error
 	Places     ledger.Places
 	View       ledger.View
+	// Ledgerless says that the sled has no ledger, and needs none.
+	Ledgerless bool
 	// NoLedger is why there is no View.
 	NoLedger       error
 	Base           base.Settings
@@ -58,7 +61,11 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 			seen.Reservoir = &r
 		}
 	})
-	wg.Go(func() { seen.Ledger, check = ledger.CheckCopies(ctx, files, s.Places) })
+	wg.Go(func() {
+		if !s.Ledgerless {
+			seen.Ledger, check = ledger.CheckCopies(ctx, files, s.Places)
+		}
+	})
 	wg.Go(func() { seen.AtWork, locks = operation.AtWork(ctx, env) })
 	rest := s.lookAtHost(ctx, env, patient, &seen)
 	wg.Wait()
@@ -99,7 +106,10 @@ func (s Settings) lookAtHost(ctx context.Context, env operation.Env, h host.Host
 
 func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *Seen) (err error) {
 	record, prepared, err := network.Load(s.View)
-	seen.Network.Link, seen.Unprepared = record.ControlLink, s.NoLedger == nil && !prepared
+	seen.Network.Link = record.ControlLink
+	if err == nil && s.NoLedger == nil && !prepared {
+		seen.Unprepared, err = system.RunsVMs(ctx, env.Host)
+	}
 	if s.Instance == nil || err != nil {
 		return errors.Join(err, s.NoInstance)
 	}

@@ -56,7 +56,7 @@ func FindConfiguration(files host.Files) (Configuration, error) {
 		err  error
 	}
 	var copies []read
-	for _, at := range ledger.Find(files, "") {
+	for _, at := range ledger.WantedLocations(ledger.Find(files, "")) {
 		if at.Mounted(files) != nil {
 			continue
 		}

@@ -14,12 +14,12 @@ import (
 )
 
 // Options say which sled to make. The zero value is an OmniOS sled without
-// latencies, with two M.2 and four U.2 disks, a pool on each, and two links.
+// latencies, with two M.2 and four U.2 disks (SmartOS: none), a pool on each, and two links.
 type Options struct {
 	Seed    uint64
 	Mode    world.Mode // empty: OmniOS
 	Latency string     // none, helios2021, helios; empty: none
-	M2, U2  int        // how many disks; 0: two and four; negative: none
+	M2, U2  int        // how many disks; 0: two and four, on SmartOS none; negative: none
 	Links   int        // how many physical links; 0: two; negative: none
 	Blank   bool       // the M.2 and U.2 disks carry no pools
 
@@ -87,11 +87,18 @@ func Fresh(o Options) *world.State {
 	}
 	tx := world.NewTx(s, now, nil)
 	freshRoot(tx)
-	for i := range howMany(o.M2, 2) {
+	if tx.State.Mode == world.SmartOS {
+		freshSmartOS(tx)
+	}
+	m2, u2 := 2, 4
+	if s.Mode == world.SmartOS {
+		m2, u2 = 0, 0
+	}
+	for i := range howMany(o.M2, m2) {
 		// The slots of a Gimlet (omicron sled-hardware, illumos/gimlet.rs).
 		freshDisk(tx, "m2", "oxi_", fmt.Sprintf("c%dt0d0", 1+i), 0x11+i, 960197124096, o.Blank)
 	}
-	for i := range howMany(o.U2, 4) {
+	for i := range howMany(o.U2, u2) {
 		freshDisk(tx, "u2", "oxp_", fmt.Sprintf("c%dt0d0", 11+i), i, 3200631791616, o.Blank)
 	}
 	freshNetwork(tx, howMany(o.Links, 2))
@@ -113,8 +120,22 @@ func freshRoot(tx *world.Tx) {
 	freshDataset(tx, "rpool/ROOT", "", map[string]string{"canmount": "off", "mountpoint": "legacy"})
 	freshDataset(tx, root, "/", map[string]string{"canmount": "noauto", "mountpoint": "/",
 		"org.opensolaris.libbe:uuid": tx.UUID()})
-	if tx.State.Mode == world.SmartOS {
-		freshPool(tx, "zones", "c0t1d0", 960197124096)
+}
+
+// smartOSPool is the pool on which SmartOS keeps what outlives a reboot.
+const smartOSPool = "zones"
+
+// smartOSMounts are its file systems that are mounted over the root's directories, by
+// directory (smartos-live, overlay/generic/lib/svc/method/fs-joyent).
+func smartOSMounts() map[string]string {
+	return map[string]string{"/etc/zones": smartOSPool + "/config", "/opt": smartOSPool + "/opt", "/var": smartOSPool + "/var"}
+}
+
+func freshSmartOS(tx *world.Tx) {
+	freshPool(tx, smartOSPool, "c0t1d0", 960197124096)
+	all := smartOSMounts()
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
+		freshDataset(tx, all[dir], dir, map[string]string{"mountpoint": "legacy"})
 	}
 }
 

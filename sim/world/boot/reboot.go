@@ -3,6 +3,7 @@ package boot
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 
@@ -23,15 +24,17 @@ import (
 //   - on a RAM disk (helios, unless it was installed) the root is that of the image again: no zone is
 //     configured, no link and no address is left, and pools are not imported
 //     (omicron issue 2888, oxidecomputer/helios-omicron-brand);
-//   - smartos boots from a RAM disk too, but keeps /etc/zones on its pool: for what
-//     is simulated here it is like omnios.
+//   - smartos boots from a RAM disk too, imports its pools, and mounts /var, /opt and /etc/zones
+//     from the pool zones (smartos-live, overlay/generic/lib/svc/method/fs-joyent): zones are
+//     as installed or configured, links and addresses as on helios.
 //
 // Everywhere processes, SMF's memory, temporary file systems and the keys of
 // encrypted datasets are lost. Zones with autoboot=true are not booted here:
 // that is a service's work, see sim.Sled.Reboot.
 //
-// Guess smartos-keeps-as-omnios: SmartOS keeps at a reboot what OmniOS does.
-// Check: boot one
+// Guess smartos-address-from-usbkey: the first link of a SmartOS has the address again that it had
+// when the sled was new, as /usbkey/config says.
+// Check: `ipadm show-addr` before and after a reboot
 func Reboot(tx *world.Tx) error {
 	tx.State.Processes, tx.State.Due, tx.State.Reservoir = nil, nil, 0
 	for zone := range tx.State.Services {
@@ -41,8 +44,13 @@ func Reboot(tx *world.Tx) error {
 	network.RebootNetwork(tx)
 	var err error
 	switch {
+	case tx.State.Mode == world.SmartOS:
+		err = errors.Join(dropRootPool(tx), leaveLost(tx), zfs.RebootDatasets(tx))
+		if err == nil {
+			err = errors.Join(discardRoot(tx), mountSmartOS(tx), wipe(tx, "/var/run"))
+		}
 	case tx.Forgets():
-		err = discardRoot(tx)
+		err = errors.Join(zones.DropZones(tx), leavePools(tx), dropRootPool(tx), discardRoot(tx))
 	default:
 		err = errors.Join(leaveLost(tx), zfs.RebootDatasets(tx), wipe(tx, "/var/run", "/tmp", "/etc/svc/volatile"))
 		if err == nil && tx.State.Mode == world.Helios {
@@ -141,28 +149,8 @@ func discardRoot(tx *world.Tx) error {
 	if err != nil {
 		return err
 	}
-	if err := zones.DropZones(tx); err != nil {
+	if err := empty(tx, "/"); err != nil {
 		return err
-	}
-	for _, p := range slices.Clone(tx.State.Pools) {
-		if !p.Imported {
-			continue
-		}
-		if err := leavePool(tx, p); err != nil {
-			return err
-		}
-	}
-	entries, err := tx.Files.ReadDir("/")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if "/"+e.Name == zfs.Aside {
-			continue // What is on the pools.
-		}
-		if err := world.RemoveTree(tx.Files, "/"+e.Name); err != nil {
-			return err
-		}
 	}
 	if err := LayRoot(tx.Files, Options{Mode: tx.State.Mode}); err != nil {
 		return err
@@ -185,15 +173,49 @@ func discardRoot(tx *world.Tx) error {
 	return nil
 }
 
-// leavePool is a pool when the power goes: that of the root is gone, others
-// are there to be imported.
-func leavePool(tx *world.Tx, p *world.Pool) error {
-	if p.Name != zfs.RootPool {
-		if err := zfs.ReleasePool(tx, p, true); err != nil || !p.Orphaned {
+// empty removes what is in a directory of the root itself: not what is on the pools.
+func empty(tx *world.Tx, dir string) error {
+	entries, err := tx.Files.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name)
+		switch {
+		case name == zfs.Aside || zfs.MountedAt(tx, name) != nil:
+		case len(tx.MountsBelow(name)) > 0:
+			err = empty(tx, name)
+		default:
+			err = world.RemoveTree(tx.Files, name)
+		}
+		if err != nil {
 			return err
 		}
-		return zfs.DropPool(tx, p)
 	}
+	return nil
+}
+
+// leavePools leaves all pools but the root's as they are when the power goes: to be
+// imported.
+func leavePools(tx *world.Tx) error {
+	for _, p := range slices.Clone(tx.State.Pools) {
+		if !p.Imported || p.Name == zfs.RootPool {
+			continue
+		}
+		if err := zfs.ReleasePool(tx, p, true); err != nil {
+			return err
+		}
+		if p.Orphaned {
+			if err := zfs.DropPool(tx, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropRootPool is the pool of a root on a RAM disk when the power goes.
+func dropRootPool(tx *world.Tx) error {
 	for _, d := range zfs.Descendants(tx, zfs.RootPool) {
 		if d.Mounted == "/" {
 			tx.TouchDataset(d.Name)
@@ -201,4 +223,17 @@ func leavePool(tx *world.Tx, p *world.Pool) error {
 		}
 	}
 	return zfs.DestroyPool(tx, zfs.RootPool, true)
+}
+
+// mountSmartOS mounts what fs-joyent does.
+func mountSmartOS(tx *world.Tx) error {
+	for _, dir := range slices.Sorted(maps.Keys(smartOSMounts())) {
+		if err := host.MkdirAll(tx.Files, dir, 0o755); err != nil {
+			return err
+		}
+		if err := zfs.MountAt(tx, smartOSMounts()[dir], dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -60,6 +60,11 @@ func TestWhatSurvivesAReboot(t *testing.T) {
 			addresses: []string{"lo0/v4 ok", "lo0/v6 ok", "net0/v4 ok"}, routes: []string{"default"}, imported: 7,
 			files: map[string]bool{"/etc/kept": true, "/var/run/lost": false, "/var/run/deep": false, "/var/run/zones": true, "POOL/kept": true},
 		},
+		world.SmartOS: {
+			zones: []string{"z1 installed"}, links: []string{"net0", "net1"},
+			addresses: []string{"lo0/v4 ok", "lo0/v6 ok", "net0/v4 ok"}, routes: []string{"default"}, imported: 2,
+			files: map[string]bool{"/etc/kept": false, "/var/run/lost": false, "/var/run/deep": false, "/var/run/zones": true, "POOL/kept": true},
+		},
 		world.Helios: {
 			links: []string{"net0", "net1"}, addresses: []string{"lo0/v4 ok", "lo0/v6 ok", "net0/v4 ok"}, routes: []string{"default"}, imported: 1,
 			files: map[string]bool{"/etc/kept": false, "/var/run/lost": false, "/var/run/deep": false, "/var/run/zones": true, "POOL/kept": false},

@@ -305,7 +305,7 @@ func TestAFreshSled(t *testing.T) {
 	}{
 		{boot.Options{}, 6, 7, 2, 0},
 		{boot.Options{Mode: world.Helios, M2: 1, U2: 10, Links: 4}, 11, 12, 4, 0},
-		{boot.Options{Mode: world.SmartOS, M2: -1, U2: -1}, 0, 2, 2, 0},
+		{boot.Options{Mode: world.SmartOS}, 0, 2, 2, 0},
 		{boot.Options{Blank: true}, 6, 1, 2, 0},
 	} {
 		s := boot.Fresh(c.options)
