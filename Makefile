@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build test test-zfs demo bench lint cross docs pictures man soak race fuzz reached clean
+.PHONY: build test test-zfs demo bench lint cross packages docs pictures man soak race fuzz reached clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
@@ -47,6 +47,11 @@ lint: ## gofmt, go vet here and for a sled, staticcheck
 cross: ## for a sled and for a workstation
 	GOOS=illumos GOARCH=amd64 $(BUILD) -o dist/sledctl-illumos-amd64 ./cmd/sledctl
 	GOOS=linux GOARCH=amd64 $(BUILD) -buildmode=pie -o dist/sledctl-linux-amd64 ./cmd/sledctl
+
+# The commit's time, not today's: the same commit gives the same bytes.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
+packages: ## what installs it on a sled, in dist: a tarball with an installer, and checksums
+	$(GO) run ./packaging -version $(VERSION) -date $(SOURCE_DATE_EPOCH) -out dist
 
 docs: ## the pages of the manual that the program knows itself, and what the code guesses
 	$(GO) run ./docs/generate docs

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -11,6 +12,7 @@ type Key struct {
 	Name     string // "network.mtu"
 	Variable string // "SLEDCTL_NETWORK_MTU"
 	Default  string // empty: not set
+	Written  string // the default, as it is written in the file
 	Doc      string
 	Values   string // which it takes, with their unit and bounds
 	Example  string // one of them, as it is written in the environment
@@ -27,12 +29,26 @@ func Keys() []Key {
 		for field := range section.Type.Fields() {
 			name := section.Tag.Get("toml") + "." + field.Tag.Get("toml")
 			keys = append(keys, Key{
-				Name: name, Variable: variable(name), Default: field.Tag.Get("default"), Doc: field.Tag.Get("doc"),
+				Name: name, Variable: variable(name), Default: field.Tag.Get("default"), Written: written(field), Doc: field.Tag.Get("doc"),
 				Values: entries[name].values, Example: entries[name].example,
 			})
 		}
 	}
 	return keys
+}
+
+// written is a setting's default as TOML.
+func written(field reflect.StructField) string {
+	value := field.Tag.Get("default")
+	switch kind := field.Type.Kind(); {
+	case kind == reflect.Slice && value == "":
+		return "[]"
+	case kind == reflect.Slice:
+		return `["` + strings.ReplaceAll(value, ",", `", "`) + `"]`
+	case value != "" && (kind == reflect.Bool || kind == reflect.Int || kind == reflect.Uint16 || kind == reflect.Float64):
+		return value
+	}
+	return strconv.Quote(value)
 }
 
 // Setting is the value of a key that is in force.

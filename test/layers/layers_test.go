@@ -49,6 +49,7 @@ func layers() map[string]place {
 		"test/bench":               {layer: 9, machine: all},                      // measures the program from outside
 		"test/fuzz":                {layer: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
 		"docs/generate":            {layer: 9, machine: []use{useFiles}},
+		"packaging":                {layer: 9, machine: []use{useExec, useFiles}}, // builds the program
 		"docs/pictures":            {layer: 9, machine: []use{useExec, useFiles}}, // runs the program on a terminal
 		"commands":                 {layer: 7},
 		"commands/config":          {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/commands"
+)
+
+// inputs are what packages are made of.
+type inputs struct {
+	version string
+	at      time.Time
+	program []byte
+	license []byte
+
+	manual     []file // pages for man(1)
+	completion []file // a script for each shell
+
+}
+
+// outputs are all files that one build leaves, the checksums last.
+func outputs(in inputs) ([]file, error) {
+	name := "sledctl-" + in.version
+	packed, err := tarball(below(name, content(in)), in.at)
+	if err != nil {
+		return nil, err
+	}
+	all := []file{{name + "-illumos-amd64.tar.gz", 0o644, packed}}
+	return append(all, file{"SHA256SUMS", 0o644, checksums(all)}), nil
+}
+
+// below are the files in a directory.
+func below(dir string, all []file) []file {
+	moved := make([]file, len(all))
+	for i, f := range all {
+		moved[i] = file{dir + "/" + f.name, f.mode, f.data}
+	}
+	return moved
+}
+
+// content is what the tarball holds.
+func content(in inputs) []file {
+	all := []file{
+		{"VERSION", 0o444, []byte(in.version + "\n")},
+		{"LICENSE", 0o444, in.license},
+		{"bin/sledctl", 0o555, in.program},
+		{"etc/config.toml", 0o600, configuration(commands.Settings())},
+	}
+	all = append(all, below("man/man8", in.manual)...)
+	return append(all, below("completion", in.completion)...)
+}
+
+// configuration is the file that is installed: each setting with its meaning, as a
+// comment, so that the defaults of a later version hold where nothing was set.
+func configuration(settings []commands.Setting) []byte {
+	var out bytes.Buffer
+	out.WriteString("# The settings of sledctl, with their defaults. To change one, remove the # before it and before\n# its section. sledctl config check FILE checks a file; sledctl config show shows what holds.\n")
+	section := ""
+	for _, s := range settings {
+		of, key, _ := strings.Cut(s.Name, ".")
+		if of != section {
+			section = of
+			fmt.Fprintf(&out, "\n#[%s]\n", section)
+		}
+		fmt.Fprintf(&out, "# %s\n#%s = %s\n", s.Doc, key, s.Written)
+	}
+	return out.Bytes()
+}
