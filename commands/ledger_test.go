@@ -91,6 +91,7 @@ var stateless = map[string]string{
 	"storage list":   "the ledger lies on what it lists",
 	"storage check":  "the ledger lies on what it checks",
 	"storage format": "the ledger will lie on what it makes",
+	"probe":          "it is about the host's commands, not about sledctl's objects",
 	"top":            "it needs a terminal first; then it shows what other commands say",
 	"sim":            "it is about the simulation, not about the sled",
 	"instance edit":  "it needs a terminal first; then it begins as instance get -o toml does",

@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/commands/instance"
 	"github.com/sledctl/sledctl/commands/ledger"
 	"github.com/sledctl/sledctl/commands/nics"
+	"github.com/sledctl/sledctl/commands/probe"
 	"github.com/sledctl/sledctl/commands/propolis"
 	"github.com/sledctl/sledctl/commands/reap"
 	"github.com/sledctl/sledctl/commands/sim"
@@ -55,6 +56,7 @@ func topLevel() []cli.Word {
 		{Name: "ledger", Make: ledger.New},
 		{Name: "sled", Make: sled.New},
 		{Name: "config", Make: newConfig},
+		{Name: "probe", Make: probe.New},
 		{Name: "sim", Make: sim.New},
 		{Name: "version", Make: newVersion},
 		{Name: "completion", Make: newCompletion},
