@@ -74,7 +74,7 @@ type Propolis struct {
 	Binary      string   `toml:"binary" default:"bin/propolis-server" doc:"lofs: the server, relative to propolis.directory or absolute"`
 	Bootrom     string   `toml:"bootrom" default:"blob/OVMF_CODE.fd" doc:"lofs: the guests' firmware, relative to propolis.directory or absolute"`
 	LibraryPath string   `toml:"library_path" default:"" doc:"lofs: LD_LIBRARY_PATH of the server; empty: none"`
-	Images      []string `toml:"images" default:"/opt/oxide/propolis-server.tar.gz,/opt/oxide/overlay.tar.gz" doc:"image: files that zones are installed from, in this order"`
+	Images      []string `toml:"images" default:"/opt/oxide/propolis-server.tar.gz,/opt/oxide/overlay.tar.gz" doc:"image: files that zones are installed from, in this order; overlay.tar.gz may be absent"`
 	Port        uint16   `toml:"port" default:"12400" doc:"TCP port of Propolis' HTTP server"`
 }
 

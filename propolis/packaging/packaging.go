@@ -33,8 +33,16 @@ type Settings struct {
 	Images    []string // image: what the brand installs a zone from, in this order
 }
 
-// Seen is what each way lacks on a host, as paths; nothing: it can be gone.
-type Observed struct{ Lofs, Image []string }
+// Observed is what each way lacks on a host, as paths; nothing: it can be gone.
+type Observed struct {
+	Lofs, Image []string
+	// Without are images that a zone can be installed without, and that are absent.
+	Without []string
+}
+
+// overlay is the name of an image that holds only the rotation of logs and root's profile
+// (oxidecomputer/omicron, package-manifest.toml, overlay): a workstation need not have it.
+const overlay = "overlay.tar.gz"
 
 // What the ways need next to what the settings name. The sparse brand runs
 // pkg(1) to install (omniosorg/pkg5, src/brand/sparse).
@@ -63,7 +71,15 @@ func (s Settings) Look(files host.Files) (Observed, error) {
 		return Observed{}, err
 	}
 	image, err := missing(files, append([]string{omicron1}, s.Images...)...)
-	return Observed{Lofs: lofs, Image: image}, err
+	seen := Observed{Lofs: lofs}
+	for _, name := range image {
+		if path.Base(name) == overlay && len(s.Images) > 1 {
+			seen.Without = append(seen.Without, name)
+		} else {
+			seen.Image = append(seen.Image, name)
+		}
+	}
+	return seen, err
 }
 
 func missing(files host.Files, names ...string) ([]string, error) {

@@ -2,11 +2,13 @@ package packaging_test
 
 import (
 	"errors"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
@@ -90,6 +92,35 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 		lacks := map[packaging.Kind][]string{packaging.Lofs: seen.Lofs, packaging.Image: seen.Image}[c.settings.Kind]
 		if err == nil || !strings.HasSuffix(err.Error(), string(c.settings.Kind)+" lacks "+strings.Join(lacks, ", ")) {
 			t.Errorf("error: %v", err)
+		}
+	}
+}
+
+// A workstation need not have the overlay (omicron, package-manifest.toml); it is no image
+// by itself.
+func TestOnlyTheOverlayMayBeAbsent(t *testing.T) {
+	server, overlay := "/opt/oxide/propolis-server.tar.gz", "/opt/oxide/overlay.tar.gz"
+	for name, c := range map[string]struct {
+		images, there, without, lacks []string
+	}{
+		"both":            {images: []string{server, overlay}, there: []string{server, overlay}},
+		"no overlay":      {images: []string{server, overlay}, there: []string{server}, without: []string{overlay}},
+		"no server":       {images: []string{server, overlay}, there: []string{overlay}, lacks: []string{server}},
+		"another is gone": {images: []string{server, "/opt/site.tar.gz"}, there: []string{server}, lacks: []string{"/opt/site.tar.gz"}},
+		"it alone":        {images: []string{overlay}, lacks: []string{overlay}},
+	} {
+		files := hosttest.Files()
+		for _, file := range append(c.there, "/usr/lib/brand/omicron1/x") {
+			if err := errors.Join(host.MkdirAll(files, path.Dir(file), 0o755), host.WriteFile(files, file, nil, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen, err := packaging.Settings{Images: c.images}.Look(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([][]string{c.without, c.lacks}, [][]string{seen.Without, seen.Image}); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

@@ -313,9 +313,14 @@ func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record
 	return migration.VM{State: answer.State, ID: answer.Properties.ID}
 }
 
+// startOf is where an incarnation begins: nothing was made.
+func startOf(b layout.Blueprint, incarnation record.Incarnation, seen Observed) progress {
+	return progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, incarnation, seen.Inv), without: seen.Packaging.Without}
+}
+
 // progressOf compares what was seen with what the record says must be.
 func progressOf(b layout.Blueprint, r record.Record, seen Observed) progress {
-	p := progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, *r.Incarnation, seen.Inv)}
+	p := startOf(b, *r.Incarnation, seen)
 	p.compareLinks(layout.PackagingOf(b, *r.Incarnation), *r.Incarnation, seen)
 	p.compareZone(b, r, seen)
 	if p.booted {

@@ -94,7 +94,7 @@ func (c chooser) spare(pool, boot string) (*record.Spare, error) {
 // the control plane gives the Propolis id there is none with that id.
 func takeSpare(b layout.Blueprint, choose chooser, old record.Record, next *record.Record, seen Observed, c EnsureRequest) (p progress, err error) {
 	incarnation := *next.Incarnation
-	p = progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, incarnation, seen.Inv)}
+	p = startOf(b, incarnation, seen)
 	if old.VMM != nil || next.VMM != nil || c.Only != "" || incarnation.Base == "" {
 		return p, nil
 	}
@@ -324,7 +324,7 @@ func because(actions []plan.Action, why string) []plan.Action {
 // cloneAhead makes one spare.
 func (s Settings) cloneAhead(spare record.Spare) []plan.Action {
 	zoned, b := "zone "+spare.Zone, s.Blueprint()
-	clone := installZone(b, spare.Incarnation(), nil)
+	clone := installZone(b, spare.Incarnation(), nil, nil)
 	kept := keepClean(spare.Incarnation(), layout.CleanSnapshot, nil)
 	kept.BestEffort, kept.Why = false, "for the VM that takes it"
 	return plan.Chain(

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/plan"
@@ -54,6 +55,8 @@ type progress struct {
 	booted     bool
 	// back are the snapshots to which the zone is taken back before it boots.
 	back []zfs.Dataset
+	// without are images that the host lacks, and that the zone is installed without.
+	without []string
 	// spare is the one whose zone is taken; nil: none is.
 	spare     *record.Spare
 	settled   bool // the milestone
@@ -169,7 +172,7 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 		ID: "zone.configure " + incarnation.Zone, Object: object, Why: "instance " + r.Name, Change: plan.Create, After: after(dataset),
 		Step: zone.Configure{Name: incarnation.Zone, Config: layout.ZoneConfig(b, r)},
 	})
-	installed := w.add(StageZone, p.installed, installZone(b, incarnation, after(dataset, configured)))
+	installed := w.add(StageZone, p.installed, installZone(b, incarnation, p.without, after(dataset, configured)))
 	back := upBack(w, p, dataset)
 	if p.spare != nil {
 		configured = upSpare(b, w, r, *p.spare)
@@ -193,9 +196,10 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 // Guess omicron1-on-mounted-zonepath: an omicron1 zone can be installed on a dataset of its own
 // that is mounted on its zonepath, which then holds `root` and nothing else.
 // Check: `sledctl instance ensure web1` on Helios; `zfs list -r` of the zonepath
-func installZone(b layout.Blueprint, incarnation record.Incarnation, before []string) plan.Action {
+func installZone(b layout.Blueprint, incarnation record.Incarnation, without, before []string) plan.Action {
 	object := "zone " + incarnation.Zone
-	if images := layout.PackagingOf(b, incarnation).Images; len(images) > 0 {
+	images := slices.DeleteFunc(slices.Clone(layout.PackagingOf(b, incarnation).Images), func(name string) bool { return slices.Contains(without, name) })
+	if len(images) > 0 {
 		return plan.Action{
 			ID: "zone.install " + incarnation.Zone, Object: object, Why: "from " + strings.Join(images, " and "), Change: plan.Modify, After: before,
 			Step: zone.Install{Name: incarnation.Zone, Zonepath: incarnation.Zonepath, Args: images},
