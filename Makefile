@@ -50,7 +50,7 @@ cross: ## for a sled and for a workstation
 
 # The commit's time, not today's: the same commit gives the same bytes.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
-packages: ## what installs it on a sled, in dist: a tarball with an installer, and checksums
+packages: ## what installs it on a sled, in dist: a tarball with an installer, one for IPS, and checksums
 	$(GO) run ./packaging -version $(VERSION) -date $(SOURCE_DATE_EPOCH) -out dist
 
 docs: ## the pages of the manual that the program knows itself, and what the code guesses

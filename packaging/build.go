@@ -47,22 +47,31 @@ func manual(dir string, at time.Time) ([]file, error) {
 	if _, err := command(dir, native(), "go", "run", "-trimpath", "./docs/generate", "-man", at.Format(time.DateOnly), temp); err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(temp)
+	pages, err := readAll(temp)
 	if err != nil {
 		return nil, err
-	}
-	var pages []file
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(temp, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		pages = append(pages, file{e.Name(), 0o444, data})
 	}
 	if len(pages) == 0 {
 		return nil, errors.New("docs/generate wrote no manual pages")
 	}
 	return pages, nil
+}
+
+// readAll reads the files of a directory, for packages in which none is written to.
+func readAll(dir string) ([]file, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []file
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file{e.Name(), 0o444, data})
+	}
+	return all, nil
 }
 
 // completions are the program's scripts for the shells, under the names that each looks

@@ -11,24 +11,36 @@ import (
 
 // inputs are what packages are made of.
 type inputs struct {
-	version string
-	at      time.Time
-	program []byte
-	license []byte
-
+	version    string
+	at         time.Time
+	program    []byte
+	license    []byte
+	components []byte // the bill of materials
 	manual     []file // pages for man(1)
 	completion []file // a script for each shell
-
+	services   []file // the manifests of docs/smf
 }
 
 // outputs are all files that one build leaves, the checksums last.
 func outputs(in inputs) ([]file, error) {
 	name := "sledctl-" + in.version
-	packed, err := tarball(below(name, content(in)), in.at)
+	forSleds, err := content(in)
 	if err != nil {
 		return nil, err
 	}
-	all := []file{{name + "-illumos-amd64.tar.gz", 0o644, packed}}
+	forIPS, err := ips(in)
+	if err != nil {
+		return nil, err
+	}
+	all := []file{{name + ".cdx.json", 0o644, in.components}}
+	for of, files := range map[string][]file{"-illumos-amd64": forSleds, "-ips": forIPS} {
+		packed, err := tarball(below(name+of, files), in.at)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file{name + of + ".tar.gz", 0o644, packed})
+	}
+	all = sorted(all)
 	return append(all, file{"SHA256SUMS", 0o644, checksums(all)}), nil
 }
 
@@ -41,17 +53,29 @@ func below(dir string, all []file) []file {
 	return moved
 }
 
-// content is what the tarball holds.
-func content(in inputs) []file {
+// content is what the tarball with the installer holds.
+func content(in inputs) ([]file, error) {
+	manifests, err := services(in.services, tarballPath)
+	if err != nil {
+		return nil, err
+	}
+	exec, prof := rights("/opt/sledctl/bin/sledctl")
 	all := []file{
 		{"VERSION", 0o444, []byte(in.version + "\n")},
 		{"LICENSE", 0o444, in.license},
+		{"sbom.cdx.json", 0o444, in.components},
+		shipped("install.sh", 0o555),
 		{"bin/sledctl", 0o555, in.program},
-		{"etc/config.toml", 0o600, configuration(commands.Settings())},
+		{"etc/config.toml", 0o600, in.configuration()},
+		{"rights/exec_attr", 0o444, exec},
+		{"rights/prof_attr", 0o444, prof},
 	}
+	all = append(all, below("smf", append(manifests, shipped("sledctl-restore.xml", 0o444), shipped("sledctl-restore", 0o555)))...)
 	all = append(all, below("man/man8", in.manual)...)
-	return append(all, below("completion", in.completion)...)
+	return append(all, below("completion", in.completion)...), nil
 }
+
+func (inputs) configuration() []byte { return configuration(commands.Settings()) }
 
 // configuration is the file that is installed: each setting with its meaning, as a
 // comment, so that the defaults of a later version hold where nothing was set.

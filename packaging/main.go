@@ -1,5 +1,6 @@
-// Packaging writes what installs sledctl on a sled: a tarball with an installer, and the
-// checksums of all that it wrote. The same commit gives the same bytes: the time is that
+// Packaging writes what installs sledctl on a sled: a tarball with an installer,
+// another from which pkgsend(1) makes a package of IPS, what the program is made of
+// (CycloneDX), and the checksums of all that. The same commit gives the same bytes: the time is that
 // of the commit, and nothing of the machine or of the folder is in them.
 //
 // usage: go run ./packaging -version VERSION -date SECONDS [-out DIR]
@@ -8,6 +9,8 @@
 package main
 
 import (
+	"bytes"
+	"debug/buildinfo"
 	"flag"
 	"fmt"
 	"os"
@@ -52,7 +55,19 @@ func run(source, version string, at time.Time, out string) error {
 	if err != nil {
 		return err
 	}
-	all, err := outputs(inputs{version, at, program, license, pages, scripts})
+	manifests, err := readAll(filepath.Join(source, "docs", "smf"))
+	if err != nil {
+		return err
+	}
+	info, err := buildinfo.Read(bytes.NewReader(program))
+	if err != nil {
+		return err
+	}
+	components, err := billOfMaterials(info, version, at)
+	if err != nil {
+		return err
+	}
+	all, err := outputs(inputs{version, at, program, license, components, pages, scripts, manifests})
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,12 @@ func program(abi elf.OSABI, machine elf.Machine) []byte {
 
 // example is what a small build gives.
 func example() inputs {
+	manifests, err := readAll(filepath.Join("..", "docs", "smf"))
+	if err != nil {
+		panic(err)
+	}
 	return inputs{
-		version: "v0.1.0-3-gabcdef0", at: time.Unix(1795738694, 0).UTC(), program: program(elf.ELFOSABI_SOLARIS, elf.EM_X86_64), license: []byte("MPL\n"),
+		version: "v0.1.0-3-gabcdef0", at: time.Unix(1795738694, 0).UTC(), program: program(elf.ELFOSABI_SOLARIS, elf.EM_X86_64), license: []byte("MPL\n"), components: []byte("{}\n"), services: manifests,
 		manual:     []file{{"sledctl.8", 0o444, []byte(".Dd\n")}, {"sledctl-reap.8", 0o444, []byte(".Dd\n")}},
 		completion: []file{{"_sledctl", 0o444, []byte("zsh")}, {"sledctl", 0o444, []byte("bash")}, {"sledctl.fish", 0o444, []byte("fish")}},
 	}
@@ -119,11 +123,11 @@ func TestATarballHoldsTheSameBytes(t *testing.T) {
 		} else if !seen[filepath.Dir(h.Name)+"/"] {
 			t.Errorf("%s comes before its directory", h.Name)
 		}
-		if !strings.HasPrefix(h.Name, "sledctl-v0.1.0-3-gabcdef0/") {
+		if !strings.HasPrefix(h.Name, "sledctl-v0.1.0-3-gabcdef0-illumos-amd64/") {
 			t.Errorf("%s lies outside", h.Name)
 		}
 	}
-	if got := string(contents["sledctl-v0.1.0-3-gabcdef0/VERSION"]); got != in.version+"\n" {
+	if got := string(contents["sledctl-v0.1.0-3-gabcdef0-illumos-amd64/VERSION"]); got != in.version+"\n" {
 		t.Errorf("VERSION: %q", got)
 	}
 }
@@ -207,7 +211,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 		}
 	}
 	_, contents := unpack(t, built[0]["sledctl-v0.1.0-illumos-amd64.tar.gz"])
-	f, err := elf.NewFile(bytes.NewReader(contents["sledctl-v0.1.0/bin/sledctl"]))
+	f, err := elf.NewFile(bytes.NewReader(contents["sledctl-v0.1.0-illumos-amd64/bin/sledctl"]))
 	if err != nil || f.OSABI != elf.ELFOSABI_SOLARIS {
 		t.Errorf("the program: %v %v", f, err)
 	}
