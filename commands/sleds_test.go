@@ -18,7 +18,7 @@ func TestWhatChangesASledIsKnown(t *testing.T) {
 		base-list nics-list storage-check storage-list vnic-list zone-list zone-bundle-get zone-bundle-list
 		instance-get instance-history instance-list instance-logs instance-wait instance-watch
 		ledger-check ledger-export ledger-show
-		probe-record probe-show
+		probe-compare probe-record probe-show
 		propolis-get propolis-monitor propolis-spec-convert propolis-spec-diff propolis-spec-show propolis-spec-validate`)
 	here := []string{"sim", "sled", "version", "completion", "exit"} // about this machine
 	var visit func(*cobra.Command)

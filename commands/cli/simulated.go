@@ -1,9 +1,17 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/layout"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sled/probe"
 )
 
 // SimulatedConfig is the configuration that a fresh simulated sled of a mode is given,
@@ -70,4 +78,48 @@ func (e *Env) Exists() bool {
 func Configured(o sim.Options) sim.Options {
 	o.Files = map[string]string{naming.ConfigFile: SimulatedConfig(o.Mode)}
 	return o
+}
+
+// OpenArchive reads a recording from a file, or from standard input.
+func OpenArchive(e *Env, name string) (probe.Archive, error) {
+	if name == "-" {
+		return probe.Read(e.Streams.In)
+	}
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return probe.Archive{}, &UsageError{Text: "file " + name + " does not exist", Advice: "to make one, run: sledctl probe record FILE"}
+	}
+	if err != nil {
+		return probe.Archive{}, err
+	}
+	defer file.Close()
+	a, err := probe.Read(file)
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", name, err)
+	}
+	return a, nil
+}
+
+// LayOut makes a simulated sled in a directory from a recording. The notes say what of it
+// a simulated sled does not have.
+func LayOut(ctx context.Context, dir string, a probe.Archive) (sled *sim.Sled, notes []string, err error) {
+	var told []layout.Answer
+	for _, one := range a.Answers {
+		if one.Exit == 0 && one.Failed == "" {
+			told = append(told, layout.Answer{Argv: one.Argv, Stdout: string(one.Stdout)})
+		}
+	}
+	sled, err = sim.Init(dir, Configured(layout.Options(told)))
+	if err != nil {
+		return nil, nil, err
+	}
+	err = sled.World().Update(ctx, func(tx *world.Tx) (err error) {
+		notes, err = layout.Lay(tx, told)
+		return err
+	})
+	if err != nil {
+		sled.Close()
+		return nil, nil, err
+	}
+	return sled, notes, nil
 }

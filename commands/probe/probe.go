@@ -25,7 +25,7 @@ func New(env *cli.Env) *cobra.Command {
 	cmd := cli.Group("probe", "Record what a sled answers to commands", `
 A recording is a file with the output of illumos' commands on a sled, for those who develop sledctl and for tests. The commands change
 nothing. The names of the sled's objects, its addresses and serial numbers are replaced: docs/probe.md says by what, and what is kept.`)
-	cmd.AddCommand(newRecord(env), newShow(env))
+	cmd.AddCommand(newRecord(env), newShow(env), newCompare(env))
 	return cmd
 }
 
@@ -112,7 +112,7 @@ FILE - is standard input.`,
   sledctl probe record | sledctl probe show -`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.Run(func(_ context.Context, args []string) error {
-			a, err := open(env, args[0])
+			a, err := cli.OpenArchive(env, args[0])
 			if err != nil {
 				return err
 			}
@@ -120,26 +120,6 @@ FILE - is standard input.`,
 			return err
 		}),
 	}
-}
-
-// open reads an archive from a file, or from standard input.
-func open(e *cli.Env, name string) (probe.Archive, error) {
-	if name == "-" {
-		return probe.Read(e.Streams.In)
-	}
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return probe.Archive{}, &cli.UsageError{Text: "file " + name + " does not exist", Advice: "to make one, run: sledctl probe record FILE"}
-	}
-	if err != nil {
-		return probe.Archive{}, err
-	}
-	defer file.Close()
-	a, err := probe.Read(file)
-	if err != nil {
-		return a, fmt.Errorf("%s: %w", name, err)
-	}
-	return a, nil
 }
 
 // shown is an archive as people read it.

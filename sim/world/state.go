@@ -24,8 +24,10 @@ type State struct {
 	Installed bool      `json:"installed,omitempty"` // the root is on a pool although the mode's is not
 	Build     string    `json:"build,omitempty"`     // of propolis-server; see Options
 	Booted    time.Time `json:"booted"`
-	Boots     int       `json:"boots"`
-	Version   uint64    `json:"version,omitempty"` // raised by every transaction that changes something
+	// Facts are what a recording has said about the sled that was laid out from it: see Fact.
+	Facts   map[string]string `json:"facts,omitempty"`
+	Boots   int               `json:"boots"`
+	Version uint64            `json:"version,omitempty"` // raised by every transaction that changes something
 
 	// Image are files that are part of the system's image, next to those that every
 	// image has: a root on a RAM disk has them again after a reboot, as they were.

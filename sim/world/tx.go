@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -39,6 +40,16 @@ func NewTx(s *State, now time.Time, files host.Files) *Tx {
 
 // Now is the wall clock as the state stores it.
 func Now() time.Time { return time.Now().UTC().Round(0) }
+
+// The facts that a recording has about its sled.
+const (
+	FactKernel   = "kernel"    // uname -v
+	FactBootDisk = "boot_disk" // serial number of the disk with the root pool
+	FactBoard    = "board"     // serial number of the board
+)
+
+// Fact is a fact about the sled, or what is true of all simulated sleds.
+func (tx *Tx) Fact(name, usual string) string { return cmp.Or(tx.State.Facts[name], usual) }
 
 // Forgets says whether the sled's root is on a RAM disk that a boot makes again.
 func (tx *Tx) Forgets() bool {

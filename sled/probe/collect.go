@@ -52,33 +52,33 @@ func (p *pseudonyms) collect(a Archive, names []string) {
 // addName notes each word of a name. Numbers alone are none: there is no telling them from
 // others.
 func (p *pseudonyms) addName(name string) {
-	for _, w := range word.FindAllString(name, -1) {
-		if w = strings.TrimRight(w, "."); strings.Trim(w, "0123456789.-_") != "" && !fourWord.MatchString(w) {
+	for _, w := range shape().word.FindAllString(name, -1) {
+		if w = strings.TrimRight(w, "."); strings.Trim(w, "0123456789.-_") != "" && !shape().four.MatchString(w) {
 			p.names[w] = true
 		}
 	}
 }
 
 func (p *pseudonyms) addAddresses(text string) {
-	for _, id := range uuidWord.FindAllString(text, -1) {
+	for _, id := range shape().uuid.FindAllString(text, -1) {
 		p.uuids.add(hexDigits(id))
 		p.heads[strings.ToLower(id[:8])] = true
 		p.seen[id] = true
 	}
-	for _, t := range token.FindAllString(text, -1) {
+	for _, t := range shape().token.FindAllString(text, -1) {
 		plain := strings.ReplaceAll(t, `\`, "")
-		if symbols, ok := octets(plain); fourWord.MatchString(plain) && ok {
+		if symbols, ok := octets(plain); shape().four.MatchString(plain) && ok {
 			p.note(&p.four, symbols, plain)
 		}
 		if !strings.Contains(plain, ":") {
-			if parts := diskWord.FindStringSubmatch(t); parts != nil {
+			if parts := shape().disk.FindStringSubmatch(t); parts != nil {
 				p.serial[parts[2]] = true
 			}
 			continue
 		}
 		a, err := netip.ParseAddr(plain)
 		switch {
-		case macWord.MatchString(plain):
+		case shape().mac.MatchString(plain):
 			p.note(&p.macs, macBytes(plain), plain)
 		case err == nil && a.Is6():
 			p.note(&p.six, groups(a), plain)

@@ -117,7 +117,7 @@ func TestRecordingHoldsNoNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			names := owned(t, sled)
-			if len(names) < 60 {
+			if len(names) < 40 {
 				t.Fatalf("only %d names", len(names))
 			}
 			for _, name := range names {

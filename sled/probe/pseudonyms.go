@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/sledctl/sledctl/host/fault"
 )
@@ -107,15 +108,21 @@ const (
 	wordForm = `[0-9A-Za-z_][0-9A-Za-z_.-]*`
 )
 
-var (
-	uuidWord = regexp.MustCompile(uuidForm)
-	headWord = regexp.MustCompile(`[0-9a-f]{8}`)
-	diskWord = regexp.MustCompile(`^(c[0-9]+t)([0-9A-F]{8,})(d[0-9]+.*)$`)
-	fourWord = regexp.MustCompile(`^` + fourForm + `$`)
-	word     = regexp.MustCompile(wordForm)
-	token    = regexp.MustCompile(escaped + `|` + sixForm + `|` + wordForm)
-	macWord  = regexp.MustCompile(`^` + macForm + `$`)
-)
+// forms are the shapes that are looked for. Other commands do not wait for them.
+type forms struct{ uuid, head, disk, four, word, token, mac, part *regexp.Regexp }
+
+var shape = sync.OnceValue(func() forms {
+	return forms{
+		uuid:  regexp.MustCompile(uuidForm),
+		head:  regexp.MustCompile(`[0-9a-f]{8}`),
+		disk:  regexp.MustCompile(`^(c[0-9]+t)([0-9A-F]{8,})(d[0-9]+.*)$`),
+		four:  regexp.MustCompile(`^` + fourForm + `$`),
+		word:  regexp.MustCompile(wordForm),
+		token: regexp.MustCompile(escaped + `|` + sixForm + `|` + wordForm),
+		mac:   regexp.MustCompile(`^` + macForm + `$`),
+		part:  regexp.MustCompile(`[0-9A-Za-z]+`),
+	}
+})
 
 func (p *pseudonyms) archive(a Archive) Archive {
 	replaced := a
@@ -152,7 +159,7 @@ func (p *pseudonyms) text(s string) string {
 }
 
 func (p *pseudonyms) tokens(s string) string {
-	return token.ReplaceAllStringFunc(s, func(t string) string {
+	return shape().token.ReplaceAllStringFunc(s, func(t string) string {
 		if strings.Contains(t, ":") {
 			return p.address(t)
 		}
@@ -167,12 +174,12 @@ func (p *pseudonyms) address(t string) string {
 	now := plain
 	a, err := netip.ParseAddr(plain)
 	switch {
-	case macWord.MatchString(plain):
+	case shape().mac.MatchString(plain):
 		now = p.mac(plain)
 	case err == nil && a.Is6():
 		now = p.ip6(a)
 	default:
-		return word.ReplaceAllStringFunc(t, p.word)
+		return shape().word.ReplaceAllStringFunc(t, p.word)
 	}
 	if plain != t {
 		now = strings.ReplaceAll(now, ":", `\:`)
@@ -183,14 +190,14 @@ func (p *pseudonyms) address(t string) string {
 // word replaces a word that is a name, an IPv4 address or a disk, or has a UUID in it.
 func (p *pseudonyms) word(t string) string {
 	switch {
-	case fourWord.MatchString(t):
+	case shape().four.MatchString(t):
 		return p.ip4(t)
 	case p.number[t]:
 		return p.plain(&p.numbers, t)
 	case p.names[t]:
 		return p.name(t)
-	case diskWord.MatchString(t):
-		parts := diskWord.FindStringSubmatch(t)
+	case shape().disk.MatchString(t):
+		parts := shape().disk.FindStringSubmatch(t)
 		return parts[1] + p.plain(&p.serials, parts[2]) + parts[3]
 	case strings.HasSuffix(t, "."):
 		return p.word(strings.TrimSuffix(t, ".")) + "."
@@ -200,8 +207,8 @@ func (p *pseudonyms) word(t string) string {
 
 // ids replaces UUIDs, and what begins one.
 func (p *pseudonyms) ids(t string) string {
-	t = uuidWord.ReplaceAllStringFunc(t, p.uuid)
-	return headWord.ReplaceAllStringFunc(t, func(h string) string {
+	t = shape().uuid.ReplaceAllStringFunc(t, p.uuid)
+	return shape().head.ReplaceAllStringFunc(t, func(h string) string {
 		if !p.heads[h] || strings.Contains(t, h+"-") {
 			return h
 		}
@@ -235,11 +242,11 @@ func (p *pseudonyms) overlaid(old, now string) string {
 
 // idsIn are the places of UUIDs, and of what begins one.
 func (p *pseudonyms) idsIn(t string) [][]int {
-	if all := uuidWord.FindAllStringIndex(t, -1); all != nil {
+	if all := shape().uuid.FindAllStringIndex(t, -1); all != nil {
 		return all
 	}
 	var all [][]int
-	for _, at := range headWord.FindAllStringIndex(t, -1) {
+	for _, at := range shape().head.FindAllStringIndex(t, -1) {
 		if p.heads[t[at[0]:at[1]]] {
 			all = append(all, at)
 		}
@@ -252,7 +259,7 @@ func (p *pseudonyms) nameCharacters(t string) []symbol {
 	for _, at := range p.idsIn(t) {
 		keep(all, at[0], at[1])
 	}
-	for _, at := range partWord.FindAllStringIndex(t, -1) {
+	for _, at := range shape().part.FindAllStringIndex(t, -1) {
 		if part := t[at[0]:at[1]]; p.vocabulary[part] || p.vocabulary[strings.TrimRight(part, "0123456789")] {
 			keep(all, at[0], at[1])
 		}
@@ -262,8 +269,6 @@ func (p *pseudonyms) nameCharacters(t string) []symbol {
 	}
 	return all
 }
-
-var partWord = regexp.MustCompile(`[0-9A-Za-z]+`)
 
 func keep(all []symbol, from, to int) {
 	for i := from; i < to; i++ {
@@ -278,9 +283,9 @@ func (p *pseudonyms) check(a Archive) error {
 		fmt.Fprintf(&text, "%s\n%s\n%s\n%s\n", strings.Join(one.Argv, " "), one.Stdout, one.Stderr, one.Failed)
 	}
 	words := map[string]bool{}
-	for _, t := range token.FindAllString(strings.ReplaceAll(text.String(), `\:`, ":"), -1) {
+	for _, t := range shape().token.FindAllString(strings.ReplaceAll(text.String(), `\:`, ":"), -1) {
 		words[t] = true
-		for _, w := range word.FindAllString(t, -1) {
+		for _, w := range shape().word.FindAllString(t, -1) {
 			words[w] = true
 		}
 	}

@@ -159,12 +159,16 @@ func runes(all []int) string {
 	return string(b)
 }
 
-// characters are those of a word. A number keeps the first two, so that it is no larger
-// than 64 bits.
+// characters are those of a word. A number keeps the first two, and of 20 the first six,
+// so that it is no larger than 64 bits.
 func characters(s string, number bool) (all []symbol) {
+	kept := 2
+	if len(s) == 20 {
+		kept = 6
+	}
 	for i := range len(s) {
 		c := s[i]
-		if number && i < 2 {
+		if number && i < kept {
 			all = append(all, fixed(int(c)))
 			continue
 		}

@@ -120,7 +120,7 @@ func secretTuned() string {
 // unchanging are the commands that change nothing on a sled.
 func unchanging() []string {
 	return strings.Fields(`
-		status doctor top storage-list storage-check base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-record probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
+		status doctor top storage-list storage-check base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-record probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
 		instance-list instance-get instance-history instance-logs instance-console instance-wait instance-watch events history trace ledger-show ledger-check ledger-export config-show config-check version completion`)
 }
 

@@ -27,7 +27,7 @@ func deviceTree(tx *world.Tx) *node {
 	system := []property{integer("#size-cells", 2), integer("#address-cells", 3), integer("relative-addressing", 1)}
 	if tx.State.Mode == world.Helios {
 		root.name = "Oxide,Gimlet"
-		system = append(system, word("baseboard-identifier", "BRM42220014"), word("baseboard-model", "913-0000019"),
+		system = append(system, word("baseboard-identifier", tx.Fact(world.FactBoard, "BRM42220014")), word("baseboard-model", "913-0000019"),
 			integer("baseboard-revision", 6), integer("boot-storage-unit", bootStorageUnit(tx)))
 	}
 	root.sections = []section{{title: "System", properties: append(system, boolean("MMU_PAGEOFFSET"))}}
@@ -40,7 +40,7 @@ func deviceTree(tx *world.Tx) *node {
 		}
 	}
 	if tx.State.Mode == world.OmniOS {
-		pci.children = append(pci.children, bootDisk())
+		pci.children = append(pci.children, bootDisk(tx))
 	}
 	for _, d := range tx.State.Disks {
 		pci.children = append(pci.children, bridge(tx, d))
@@ -73,14 +73,15 @@ func networkCard(n int) *node {
 }
 
 // bootDisk is a disk that is in no slot: the one with the root pool.
-func bootDisk() *node {
+func bootDisk(tx *world.Tx) *node {
+	serial := tx.Fact(world.FactBootDisk, "BTDV733206LX240B")
 	const path = "/pci@0,0/pci15d9,7201@1f,2/disk@0,0"
 	disk := &node{name: "disk", driver: "sd", instance: 0, sections: []section{
 		{title: "Driver", dev: true, properties: []property{
-			word("inquiry-serial-no", "BTDV733206LX240B"), boolean("ddi-kernel-ioctl"),
+			word("inquiry-serial-no", serial), boolean("ddi-kernel-ioctl"),
 		}},
 		{title: "Hardware", properties: []property{
-			word("devid", "id1,sd@SATA_____INTEL_SSDSCKJF24____BTDV733206LX240B"), integer("inquiry-device-type", 0),
+			word("devid", "id1,sd@SATA_____INTEL_SSDSCKJF24____"+serial), integer("inquiry-device-type", 0),
 			word("inquiry-revision-id", "LLDi"), word("inquiry-product-id", "SSDSCKJF240A5L"), word("inquiry-vendor-id", "INTEL"),
 			word("class", "scsi"),
 		}},

@@ -15,10 +15,12 @@ import (
 func Uname(tx *world.Tx, c cli.Call) cli.Reply {
 	cli.Simulated(len(c.Args) == 1 && c.Args[0] == "-v")
 	kernels := map[world.Mode]string{world.OmniOS: "omnios-r151058-5151515151", world.Helios: "helios-3.0.26000", world.SmartOS: "joyent_20261105T000000Z"}
+	kernel := tx.Fact(world.FactKernel, kernels[tx.State.Mode])
 	if tx.TakeFault(cli.Words(c), world.FaultOldKernel) != nil {
-		kernels = map[world.Mode]string{world.OmniOS: "omnios-r151046-7b3f3d5b6d", world.Helios: "helios-2.0.22000", world.SmartOS: "joyent_20220101T000000Z"}
+		old := map[world.Mode]string{world.OmniOS: "omnios-r151046-7b3f3d5b6d", world.Helios: "helios-2.0.22000", world.SmartOS: "joyent_20220101T000000Z"}
+		kernel = old[tx.State.Mode]
 	}
-	return cli.Reply{Stdout: kernels[tx.State.Mode] + "\n"}
+	return cli.Reply{Stdout: kernel + "\n"}
 }
 
 // Zonename prints the name of the zone that it runs in
