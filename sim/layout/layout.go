@@ -75,10 +75,11 @@ func (l *layout) note(format string, args ...any) {
 	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
 
-// output is what the first command that begins with these words printed.
-func (l layout) output(words string) string {
+// output is what the first command that begins with words, or with their like, printed.
+func (l layout) output(words ...string) string {
 	for _, a := range l.all {
-		if line := strings.Join(a.Argv, " "); line == words || strings.HasPrefix(line, words+" ") {
+		line := strings.Join(a.Argv, " ") + " "
+		if slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(line, w+" ") }) {
 			return a.Stdout
 		}
 	}

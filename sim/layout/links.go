@@ -47,6 +47,9 @@ func (l *layout) links() {
 		}
 		l.tx.State.Links = append(l.tx.State.Links, link)
 	}
+	if len(l.tx.State.Links) == 0 {
+		l.linkTables()
+	}
 }
 
 // padded is a MAC address with two digits in each group.
@@ -65,7 +68,11 @@ func (l *layout) addresses() {
 	l.tx.TouchStack(world.GlobalZone)
 	stack := &world.Stack{}
 	l.tx.State.Stacks[world.GlobalZone] = stack
-	for _, f := range parsable(l.output("ipadm show-addr -p -o addrobj,type,state,addr"), 4) {
+	told := parsable(l.output("ipadm show-addr -p -o addrobj,type,state,addr"), 4)
+	if told == nil {
+		told = l.addressTable()
+	}
+	for _, f := range told {
 		name, _, _ := strings.Cut(f[0], "/")
 		address := strings.Replace(f[3], "%"+name, "", 1)
 		temporary := slices.ContainsFunc(l.tx.State.Links, func(link *world.Link) bool { return link.Name == name && link.Temporary })

@@ -17,7 +17,7 @@ import (
 
 // zones are the zones of zoneadm list, with the configurations of zonecfg export.
 func (l *layout) zones() error {
-	for n, f := range parsable(l.output("zoneadm list -cp"), 7) {
+	for n, f := range parsable(l.output("zoneadm list -cp", "zoneadm list -cip"), 7) {
 		if f[1] == world.GlobalZone {
 			continue
 		}
@@ -33,6 +33,9 @@ func (l *layout) zones() error {
 		if f[6] == "excl" {
 			c.IPType = "exclusive"
 		}
+		if !slices.Contains(states(), f[2]) {
+			l.note("zone %s: what its state %s is", f[1], f[2])
+		}
 		z := &world.Zone{Name: f[1], State: f[2], UUID: f[4], Config: c}
 		l.tx.State.Zones = append(l.tx.State.Zones, z)
 		if f[0] != "-" {
@@ -45,6 +48,12 @@ func (l *layout) zones() error {
 		}
 	}
 	return nil
+}
+
+// states are those that a zone can have.
+func states() []string {
+	return []string{world.ZoneConfigured, world.ZoneIncomplete, world.ZoneInstalled, world.ZoneReady, world.ZoneMounted, world.ZoneRunning,
+		world.ZoneShuttingDown, world.ZoneDown}
 }
 
 // kernel lays out a zone that the kernel knows. They are listed in the order of their boots.
@@ -126,6 +135,10 @@ func units(s string) uint64 {
 
 // routes are those of netstat -rn that have a gateway: the others are the interfaces'.
 func (l *layout) routes() {
+	if l.output("netstat -rn") == "" {
+		l.gotRoute()
+		return
+	}
 	stack := l.tx.State.Stacks[world.GlobalZone]
 	for line := range strings.Lines(l.output("netstat -rn")) {
 		f := strings.Fields(line)

@@ -92,6 +92,9 @@ func (s answers) readEqual(ctx context.Context, recorded Answer) bool {
 
 // difference is the first line in which two answers differ.
 func difference(a, b Answer) (where, first, second string) {
+	if unsimulated(b) {
+		return "stderr 1", lineAt(slices.Collect(strings.Lines(string(a.Stderr))), 0), strings.TrimSpace(string(b.Stderr))
+	}
 	for _, stream := range []struct {
 		name string
 		a, b []byte
@@ -114,6 +117,9 @@ func difference(a, b Answer) (where, first, second string) {
 	}
 	return "", "", ""
 }
+
+// unsimulated says whether a simulated sled refused a command that it does not know.
+func unsimulated(a Answer) bool { return bytes.HasPrefix(a.Stderr, []byte("not simulated: ")) }
 
 // lineAt is a line without its end; empty: there is none.
 func lineAt(all []string, n int) string {

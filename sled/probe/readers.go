@@ -1,7 +1,10 @@
 package probe
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -55,13 +58,13 @@ func subjects() []subject {
 		{"swap -s", plain(system.QuerySwap), "reservoir-counts-as-used zone-needs-256-mib"},
 		{"rsrvrctl -q", plain(reservoir.Query), "reservoir-limit-by-locking all-memory-available-at-boot"},
 		{"mount -p", plain(system.QueryMounts), "cloned-root-stays-mounted"},
-		{"zoneadm list", plain(zone.List), "zone-listing-complete choice-of-debug-ids zone-ids-from-one"},
+		{"zoneadm list", nil, "zone-listing-complete choice-of-debug-ids zone-ids-from-one"},
 		{"dladm show-link", links, "listings-open-no-link links-of-one-name-in-order"},
 		{"dladm show-vnic", links, "listings-open-no-link zone-has-configured-vnics"},
 		{"dladm show-phys", addresses, "lines-of-links-and-aggregations"},
 		{"dladm show-aggr", addresses, "lines-of-links-and-aggregations"},
 		{"ipadm show-addr", func(ctx context.Context, h host.Host) (any, error) { return ipadm.Addresses(ctx, h, "") }, "dhcp-without-waiting smartos-address-from-usbkey"},
-		{"netstat -rn", func(ctx context.Context, h host.Host) (any, error) { return ipadm.Routes(ctx, h, "") }, "blanks-of-netstat"},
+		{"netstat -rn", nil, "blanks-of-netstat"},
 		{"route -n get", plain(ipadm.DefaultLink), ""},
 		{"zpool list -HpvP", plain(zfs.Pools), "columns-of-devices device-sizes-are-the-pools no-sizes-of-unavail-pool ramdisk-in-device-name"},
 		{"zpool list -H", plain(zfs.Pools), "no-sizes-of-unavail-pool faulted-pool-can-be-exported"},
@@ -93,6 +96,24 @@ func guessesOf(argv []string) []string {
 func readerOf(argv []string) reader {
 	s, _ := subjectOf(argv)
 	switch {
+	case s.words == "zoneadm list": // with whatever options
+		return func(ctx context.Context, h host.Host) (any, error) {
+			r, err := h.Run(ctx, command(argv))
+			if err != nil {
+				return nil, err
+			}
+			return zone.ParseList(r.Stdout)
+		}
+	case s.words == "netstat -rn":
+		return func(ctx context.Context, h host.Host) (any, error) {
+			r, err := h.Run(ctx, command(argv))
+			if err != nil {
+				return nil, err
+			}
+			all, err := ipadm.ParseRoutes(r.Stdout)
+			slices.SortFunc(all, func(a, b ipadm.Route) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) // a set
+			return all, err
+		}
 	case s.words == "svcs -z" && len(argv) > 2:
 		return func(ctx context.Context, h host.Host) (any, error) { return smf.States(ctx, h, argv[2]) }
 	case s.words == "zfs get":
