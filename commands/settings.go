@@ -25,9 +25,14 @@ func newConfig(env *cli.Env) *cobra.Command {
 func settingList() terminal.List[config.Setting] {
 	type column = terminal.Column[config.Setting]
 	tall := terminal.Tall[config.Setting]{
-		Head:   func(s config.Setting) string { return strings.TrimSpace(s.Name + " = " + s.Value) },
-		Detail: func(s config.Setting) string { return "from " + s.From },
-		Style:  func(config.Setting) terminal.Style { return terminal.Plain },
+		Head: func(s config.Setting) string { return strings.TrimSpace(s.Name + " = " + s.Value) },
+		Detail: func(s config.Setting) string { // of most settings the default; the value alone says so
+			if s.From == "default" {
+				return ""
+			}
+			return "from " + s.From
+		},
+		Style: func(config.Setting) terminal.Style { return terminal.Plain },
 	}
 	return terminal.List[config.Setting]{Kind: "Setting", Name: func(s config.Setting) string { return s.Name }, Tall: &tall, Columns: []column{
 		{Name: "name", Value: func(s config.Setting) string { return s.Name }},

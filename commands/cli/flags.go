@@ -183,6 +183,7 @@ func AddWatch(cmd *cobra.Command, every *time.Duration) {
 // WatchLive draws a view in place on the terminal, first as it is given and then every so
 // often as look gives it, until q or ^C. An interruption is how one leaves it, and no error.
 func WatchLive(ctx context.Context, e *Env, every time.Duration, first string, look func(context.Context) (string, error)) error {
+	e.Progress.Follows()
 	live, err := terminal.NewLive(e.Streams.In, e.Streams.Out)
 	if err != nil {
 		return err

@@ -94,6 +94,9 @@ func (e *Env) Run(r Runner) func(*cobra.Command, []string) error {
 		err = e.unconfirmed(ctx, r(ctx, args))
 		e.crash.report(e.Progress)
 		if err != nil && errors.Is(context.Cause(ctx), ErrInterrupted) && errors.Is(err, context.Canceled) {
+			if e.Progress.follows {
+				return ExitStatus(failure.ExitInterrupted)
+			}
 			return &interruptedError{err}
 		}
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {

@@ -28,7 +28,12 @@ type Progress struct {
 	ticks   func()           // ends the redrawing; nil: nothing is drawn
 	verbose bool
 	form    Form
+	follows bool
 }
+
+// Follows says that the command shows what comes until it is interrupted, and changes nothing:
+// that it ends needs no word.
+func (p *Progress) Follows() { p.follows = true }
 
 // Form is how progress is told.
 type Form string

@@ -94,6 +94,9 @@ func signalName(sig os.Signal) string {
 func (p *Progress) interrupted(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.follows {
+		return
+	}
 	_ = p.line().Println(p.board.Interrupted(name))
 }
 

@@ -242,15 +242,17 @@ func TestLoadRefuses(t *testing.T) {
 		"an unknown section":     {"\n[bogus]\nx = 1", "", `sled.toml:3: bogus.x: unknown key`},
 		"an empty one":           {"\n[bogus]\n", "", `sled.toml:2: bogus: unknown key`},
 		"a section that is none": {"network = 3", "", `sled.toml:1: network: is a section: [network]`},
-		"a key and a bound": {"[network]\nmtv = 1\nmtu = 70\n[instance]\ncpus = \"many\"\nmemory = 7", "SLEDCTL_INSTANCE_SPARES=65", `sled.toml:5: instance.cpus: "many" is not a whole number
-sled.toml:2: network.mtv: unknown key: did you mean "network.mtu"?
-sled.toml:3: network.mtu: 70 is not between 1280 and 65535, nor 0
-sled.toml:6: instance.memory: 7 bytes is not a whole number of MiB
-SLEDCTL_INSTANCE_SPARES: instance.spares: 65 is not between 0 and 64`},
-		"what another key would make right": {"[network]\nunderlai = \"fd00:1::/64\"\ngateway = \"fd00:1::fe\"\n[nics]\nurl = \"http://a\"\ncn_uuids = \"x\"", "", `sled.toml:2: network.underlai: unknown key: did you mean "network.underlay"?
-sled.toml:6: nics.cn_uuids: unknown key: did you mean "nics.cn_uuid"?`},
+		"a key and a bound": {"[network]\nmtv = 1\nmtu = 70\n[instance]\ncpus = \"many\"\nmemory = 7", "SLEDCTL_INSTANCE_SPARES=65", `5 settings are wrong
+  SLEDCTL_INSTANCE_SPARES: instance.spares: 65 is not between 0 and 64
+  sled.toml:2: network.mtv: unknown key: did you mean "network.mtu"?
+  sled.toml:3: network.mtu: 70 is not between 1280 and 65535, nor 0
+  sled.toml:5: instance.cpus: "many" is not a whole number
+  sled.toml:6: instance.memory: 7 bytes is not a whole number of MiB`},
+		"what another key would make right": {"[network]\nunderlai = \"fd00:1::/64\"\ngateway = \"fd00:1::fe\"\n[nics]\nurl = \"http://a\"\ncn_uuids = \"x\"", "", `2 settings are wrong
+  sled.toml:2: network.underlai: unknown key: did you mean "network.underlay"?
+  sled.toml:6: nics.cn_uuids: unknown key: did you mean "nics.cn_uuid"?`},
 		"a list of tables":    {"[[network]]\nmtu = 1", "", `sled.toml:1: network: is a section: [network]`},
-		"an inline table":     {"a = 1\nhost = {roots = 1}", "", "sled.toml:1: a: unknown key\n" + `sled.toml:2: host.roots: unknown key: did you mean "host.root"?`},
+		"an inline table":     {"a = 1\nhost = {roots = 1}", "", "2 settings are wrong\n  sled.toml:1: a: unknown key\n" + `  sled.toml:2: host.roots: unknown key: did you mean "host.root"?`},
 		"a deep key":          {"[network.mtu]\nx = 1", "", `sled.toml:2: network.mtu.x: unknown key`},
 		"upper case":          {"[network]\nMTU = 1500", "", `sled.toml:2: network.MTU: unknown key`},
 		"an unknown variable": {"", "SLEDCTL_NETWORK_MTV=1", `SLEDCTL_NETWORK_MTV: network.mtv: unknown key: did you mean "network.mtu"?`},
@@ -304,7 +306,7 @@ sled.toml:6: nics.cn_uuids: unknown key: did you mean "nics.cn_uuid"?`},
 		"a way that is none":             {"[nexus]\nmode = \"bell\"", "", `sled.toml:2: nexus.mode: "bell": want doorbell, upcall, auto or off`},
 		"bundles in a relative place":    {"[bundle]\ndirectory = \"crash\"", "", `sled.toml:2: bundle.directory: "crash" is not an absolute name: /a/b`},
 		"half a MiB":                     {"[instance]\nmemory = 524288", "", `sled.toml:2: instance.memory: 524288 bytes is not a whole number of MiB`},
-		"two things":                     {"[instance]\ncpus = 0\nmemory = 1", "", "sled.toml:2: instance.cpus: 0 is not between 1 and 254\nsled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},
+		"two things":                     {"[instance]\ncpus = 0\nmemory = 1", "", "2 settings are wrong\n  sled.toml:2: instance.cpus: 0 is not between 1 and 254\n  sled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Load(source(c.file, c.env))

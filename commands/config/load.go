@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -65,11 +64,11 @@ func load(s Source) (Config, loader, error) {
 	}
 	c, err := l.decoded()
 	if err != nil {
-		return Config{}, l, errors.Join(append(l.problems, err)...)
+		return Config{}, l, joined(append(l.problems, err))
 	}
 	l.problems = append(l.problems, c.validate(l.where, l.partial)...)
 	if len(l.problems) > 0 {
-		return Config{}, l, errors.Join(l.problems...)
+		return Config{}, l, joined(l.problems)
 	}
 	return c, l, nil
 }

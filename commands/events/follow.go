@@ -28,6 +28,7 @@ type follower struct {
 // follow prints what comes behind the events that are printed already, until the context
 // ends.
 func follow(ctx context.Context, e *cli.Env, r *reader, passes func(events.Event) bool, printed []events.Event) error {
+	e.Progress.Follows()
 	f := &follower{e: e, r: r, passes: passes, printed: map[string]bool{}, print: printNew(e)}
 	for _, v := range printed {
 		f.printed[key(v)] = true

@@ -82,6 +82,9 @@ func runLogs(ctx context.Context, e *cli.Env, o logOptions) error {
 	q := api.LogQuery{Instances: names, Service: o.service, Previous: o.previous, Since: since, Last: o.lines(e)}
 	p := &linePrinter{e: e, other: o.service != "", print: list.Follow(e.Streams.Out, e.Output)}
 	p.of(names)
+	if o.follow {
+		e.Progress.Follows()
+	}
 	switch {
 	case o.raw:
 		return logread.Raw(ctx, e, q, o.follow, p.asLogged)

@@ -39,6 +39,7 @@ With --agent the command continues after a restart of the agent: it says so, and
 // runWatch prints each change of the instances that are named; of those that picks takes,
 // if it is given.
 func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string, picks func(cli.Instance) bool) error {
+	e.Progress.Follows()
 	list := cli.InstanceList(e)
 	if err := list.Check(e.Output); err != nil {
 		return err

@@ -94,6 +94,7 @@ func Run(ctx context.Context, t Top) error {
 	m.width, m.height = t.Screen.Size()
 	environ, flags := cli.Here(t.Env)
 	l := loop{t, environ, flags, m, make(chan seen, 1), make(chan Ended, 16), false, false, 0, false}
+	t.Env.Progress.Follows()
 	defer func() { // a look that is under way ends first
 		if cancel(); l.looking {
 			<-l.looked
