@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/tools/shell"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // DirVariable names the environment variable that tells a stand-in command
@@ -224,6 +225,7 @@ func (s *Sled) keepTime(ctx context.Context) error {
 
 // keep carries out what is scheduled until nothing is.
 func (s *Sled) keep(ctx context.Context) error {
+	own := &methods{sled: s, begun: map[methodKey]bool{}}
 	for {
 		l, err := s.tryLock(world.KeeperFile)
 		if errors.Is(err, host.ErrLocked) {
@@ -232,7 +234,7 @@ func (s *Sled) keep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = s.world.Wait(ctx, func(tx *world.Tx) bool { return len(tx.State.Due) == 0 })
+		err = own.carryOut(ctx)
 		if err == nil { // What others have carried out may need a server.
 			err = s.world.Update(ctx, func(*world.Tx) error { return nil })
 		}
@@ -252,6 +254,6 @@ func (s *Sled) keep(ctx context.Context) error {
 }
 
 func (s *Sled) due(ctx context.Context) (due bool, err error) {
-	err = s.world.View(ctx, func(tx *world.Tx) error { due = len(tx.State.Due) > 0; return nil })
+	err = s.world.View(ctx, func(tx *world.Tx) error { due = len(tx.State.Due) > 0 || len(smf.Programs(tx)) > 0; return nil })
 	return due, err
 }

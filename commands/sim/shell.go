@@ -96,9 +96,7 @@ func shellEnviron(e *cli.Env, dir string) (bin string, environ []string, err err
 	if err != nil {
 		return "", nil, err
 	}
-	environ = append(slices.Clone(e.Environ),
-		"PATH="+bin+":"+cli.Variable(e.Environ, "PATH"), sim.DirVariable+"="+dir,
-		"SLEDCTL_HOST=illumos", "SLEDCTL_HOST_ROOT="+sim.Root(dir), "SLEDCTL_HOST_COMMAND_PATH="+bin+","+filepath.Join(bin, sim.CommonDir))
+	environ = append(slices.Clone(e.Environ), sim.Environ(dir, cli.Variable(e.Environ, "PATH"))...)
 	if e.Flags.Config != "" {
 		config, err := filepath.Abs(e.Flags.Config)
 		if err != nil {

@@ -107,6 +107,7 @@ func newInit(env *cli.Env) *cobra.Command {
 	flags.BoolVar(&o.Ramdisk, "ramdisk", false, "root on a RAM disk, which a reboot empties, as on helios")
 	flags.BoolVar(&o.Installed, "installed", false, "with --mode helios: root on a pool, which a reboot keeps")
 	flags.StringVar(&o.Build, "server-build", "development", "build of propolis-server: development or omicron-build")
+	flags.BoolVar(&o.Methods, "smf-programs", false, "run SMF methods of the global zone as programs")
 	flags.BoolVar(&o.Blank, "blank", false, "disks without pools")
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the sled's random numbers")
 	flags.IntVar(&size, "size", 0, "VMs that run: prepares the sled, then creates vm1, vm2, …")

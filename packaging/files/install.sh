@@ -206,7 +206,8 @@ image() {
 	[ -f "$s/pool" ] || fail 8 "sledctl is on no pool here" "to install it, run: install.sh install --pool POOL"
 	from=$s/versions/$(installed)
 	mkdir -p "$1/lib/svc/method" "$1/lib/svc/manifest/site" || fail 1 "cannot write to $1"
-	sed "s/@POOL@/$(cat "$s/pool")/" "$from/smf/sledctl-restore" | keep 555 "$1/lib/svc/method/sledctl-restore"
+	guid=$(zpool list -H -o guid "$(cat "$s/pool")") || fail 1 "cannot tell the number of the pool"
+	sed "s/@GUID@/$guid/" "$from/smf/sledctl-restore" | keep 555 "$1/lib/svc/method/sledctl-restore"
 	sed 's,/opt/custom/lib/sledctl/install.sh restore,/lib/svc/method/sledctl-restore,' "$from/smf/sledctl-restore.xml" | keep 444 "$1/lib/svc/manifest/site/sledctl-restore.xml"
 	say "wrote lib/svc/method/sledctl-restore and lib/svc/manifest/site/sledctl-restore.xml below $1"
 }

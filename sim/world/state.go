@@ -23,6 +23,7 @@ type State struct {
 	Ramdisk   bool      `json:"ramdisk,omitempty"`   // the root is on one although the mode's is not; see Forgets
 	Installed bool      `json:"installed,omitempty"` // the root is on a pool although the mode's is not
 	Build     string    `json:"build,omitempty"`     // of propolis-server; see Options
+	Methods   bool      `json:"methods,omitempty"`   // SMF's methods of the global zone are programs; see Options
 	Booted    time.Time `json:"booted"`
 	// Facts are what a recording has said about the sled that was laid out from it: see Fact.
 	Facts   map[string]string `json:"facts,omitempty"`

@@ -114,6 +114,7 @@ type Service struct {
 	PID       int          `json:"pid,omitempty"`       // of the last start method
 	Started   time.Time    `json:"started,omitzero"`    // the last start method
 	Wait      int          `json:"wait,omitempty"`      // its status, as wait(3C) gives it
+	Program   string       `json:"program,omitempty"`   // method that is due to run as a program: start, stop
 	Failures  int          `json:"failures,omitempty"`  // start methods that failed in a row
 	Restarts  []time.Time  `json:"restarts,omitempty"`  // the last starts, oldest first
 	Restarter string       `json:"restarter,omitempty"` // of older versions; not used

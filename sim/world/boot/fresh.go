@@ -32,6 +32,9 @@ type Options struct {
 	// Build is how the sled's propolis-server was built: development or
 	// omicron-build; empty: development.
 	Build string
+	// Methods lets the methods of services in the global zone run as programs of the
+	// computer, by the process that lets time pass for the stand-in commands.
+	Methods bool
 	// Image names files that the maker of the sled adds to its system's image:
 	// they outlive a reboot also where the root does not.
 	Image []string
@@ -77,6 +80,7 @@ func Fresh(o Options) *world.State {
 		Image:   append(slices.Clone(o.Image), slices.Sorted(maps.Keys(o.Files))...),
 		Ramdisk: o.Ramdisk,
 		Build:   o.Build,
+		Methods: o.Methods,
 
 		Installed: o.Installed,
 		Booted:    now,

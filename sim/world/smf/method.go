@@ -21,6 +21,7 @@ type MethodCall struct {
 	Name       string // start, stop
 	Script     string
 	Env        map[string]string
+	Contract   int // of the start that it belongs to
 }
 
 // MethodResult is how a method went.
@@ -117,6 +118,9 @@ func runMethod(tx *world.Tx, e *world.Event, shell Shell) {
 	m := map[string]world.Method{"start": s.Start, "stop": s.Stop}[name]
 	if name == "start" {
 		s.PID, s.Started = int(tx.Count("pid"))+1000, tx.Now
+	}
+	if awaitsProgram(tx, e.Zone, s, name, m) {
+		return
 	}
 	result := execute(tx, e.Zone, s, name, m, shell)
 	if result.Hung {

@@ -1,0 +1,60 @@
+package smf
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// What a package puts on the sled are programs that nothing here simulates. So the methods
+// of services in the global zone may be left to a process that runs them as programs, and
+// says here how they ended.
+
+// awaitsProgram notes a method that is a program's to run. A service whose process is the
+// method itself is none of them.
+func awaitsProgram(tx *world.Tx, zone string, s *world.Service, name string, m world.Method) bool {
+	if !tx.State.Methods || zone != world.GlobalZone || m.Exec == "" || strings.HasPrefix(m.Exec, ":") || m.Exec == manifestImporter || s.Duration == "child" {
+		return false
+	}
+	s.Program = name
+	logEvent(tx, zone, s.FMRI, fmt.Sprintf("Executing %s method (%q).", name, m.Exec))
+	return true
+}
+
+// Programs are the methods that wait for a program, or are run by one. One that cannot be
+// prepared has failed.
+func Programs(tx *world.Tx) (calls []MethodCall) {
+	r := tx.SMF(world.GlobalZone)
+	if r == nil {
+		return nil
+	}
+	for _, fmri := range FMRIs(r) {
+		s := r.Instances[fmri]
+		if s.Program == "" {
+			continue
+		}
+		m := map[string]world.Method{"start": s.Start, "stop": s.Stop}[s.Program]
+		call, err := methodCall(tx, world.GlobalZone, fmri, s.Program, m)
+		if err != nil {
+			call = MethodCall{Zone: world.GlobalZone, FMRI: fmri, Name: s.Program, Script: fmt.Sprintf("exit %d", exitConfig)}
+		}
+		call.Contract = s.Contract
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// ProgramEnded is the end of a method that a program has run. One that no longer counts,
+// e.g. because the sled was rebooted, changes nothing.
+func ProgramEnded(tx *world.Tx, call MethodCall, exit int, output string) {
+	s := Service(tx, world.GlobalZone, call.FMRI)
+	if s == nil || s.Program != call.Name {
+		return
+	}
+	s.Program = ""
+	if output != "" {
+		logLine(tx, world.GlobalZone, call.FMRI, output)
+	}
+	ended(tx, world.GlobalZone, s, call.Name, exit)
+}
