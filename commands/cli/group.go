@@ -100,6 +100,9 @@ func (e *Env) Run(r Runner) func(*cobra.Command, []string) error {
 			return &interruptedError{err}
 		}
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+			if e.Progress.follows {
+				err = context.DeadlineExceeded // it may end anywhere
+			}
 			return &failure.TimeoutError{Limit: e.Flags.timeout, Err: err}
 		}
 		return err
