@@ -106,7 +106,7 @@ type Instance struct {
 
 // Bundle is what is kept of zones that go.
 type Bundle struct {
-	Directory string `toml:"directory" default:"" doc:"bundles of zones; empty: the debug datasets of the U.2s, else of the M.2s"`
+	Directory string `toml:"directory" default:"" doc:"bundles of zones; empty: the debug datasets of the U.2s, else of the M.2s, else the directory of the package"`
 	MaxSize   Size   `toml:"max_size" default:"1G" doc:"space for all bundles of one place, where the oldest are removed; 0: sledctl takes none by itself"`
 }
 

@@ -54,11 +54,19 @@ func (e *NowhereError) Error() string {
 
 func (*NowhereError) Kind() fault.Kind { return fault.Failed }
 
-// Ready leaves the places that can be written to. If there is none, the error
-// is a *NowhereError.
+// Ready leaves the places that can be written to. Without any that could be one, that is
+// the directory of the package, if it is there. If there is none, the error is a
+// *NowhereError.
 func Ready(f host.Files, places []Place) ([]Place, error) {
 	nowhere := &NowhereError{}
 	var ready []Place
+	if len(places) == 0 {
+		for _, dir := range naming.StateDirectories() {
+			if p := (Place{Dir: dir}); p.check(f) == nil {
+				return []Place{p}, nil
+			}
+		}
+	}
 	for _, p := range places {
 		if err := p.check(f); err != nil {
 			nowhere.Reasons = append(nowhere.Reasons, err)

@@ -71,4 +71,18 @@ func TestAPlaceIsWhereItsDatasetIsMounted(t *testing.T) {
 	if ready, err := Ready(h.Files(), []Place{{Dir: "/y/debug"}}); err != nil || len(ready) != 1 {
 		t.Errorf("a configured directory: %v, %v", ready, err)
 	}
+
+	// Without a disk's pool, the directory of the package will do.
+	if _, err := Ready(h.Files(), nil); err == nil {
+		t.Error("nowhere is a place")
+	}
+	if err := host.MkdirAll(h.Files(), "/var/opt/ooce/sledctl", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if ready, err := Ready(h.Files(), nil); err != nil || len(ready) != 1 || ready[0].Dir != "/var/opt/ooce/sledctl" {
+		t.Errorf("the package's: %v, %v", ready, err)
+	}
+	if _, err := Ready(h.Files(), []Place{gone}); err == nil {
+		t.Error("it takes the place of a disk's that is not mounted")
+	}
 }
