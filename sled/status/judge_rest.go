@@ -169,7 +169,7 @@ func (j *judge) agentProblem() {
 		return
 	}
 	p := Problem{Code: "agent-down", Severity: Trouble, Subject: Subject{Kind: "agent"}, Text: "the agent does not run: the control plane is not notified",
-		Next: []string{"svcadm enable svc:/site/sledctl/agent:default"}}
+		Next: []string{"svcadm enable sledctl/agent"}}
 	if j.Sled.Simulated {
 		p.Next = []string{"sledctl agent"}
 	}

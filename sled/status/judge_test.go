@@ -212,7 +212,7 @@ func TestEachProblem(t *testing.T) {
 			s.Disks = append(s.Disks, storage.Record{Name: "c3", Kind: disk.U2, Slot: 1, Serial: "S3", Pool: pool2})
 		}, []string{"~ disk-absent: disk c3 (u2:1, S3) is absent > put it back, then: sledctl bootstrap", "~ base-invalid: base base1: its zone is gone > sledctl bootstrap"}},
 		"the agent does not run, and the control plane needs it": {func(s *Seen) { s.Nexus = "http://nexus" },
-			[]string{"! agent-down: the agent does not run: the control plane is not notified > svcadm enable svc:/site/sledctl/agent:default"}},
+			[]string{"! agent-down: the agent does not run: the control plane is not notified > svcadm enable sledctl/agent"}},
 		"the agent does not run on a simulated sled": {func(s *Seen) { s.Nexus, s.Sled.Simulated = "http://nexus", true },
 			[]string{"! agent-down: the agent does not run: the control plane is not notified > sledctl agent"}},
 		"the agent has run for long": {func(s *Seen) {

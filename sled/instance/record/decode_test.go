@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,4 +165,15 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+}
+
+// An older sledctl reads a record with a field of a newer one, and does not keep the field.
+func TestAFieldOfANewerVersionIsIgnored(t *testing.T) {
+	r, err := Decode([]byte(`{"id":"5d4ef0ef-2c6f-4e9c-9c4e-3c5f0b7f5f11","name":"web1","colour":{"of":"the case"}}`))
+	if err != nil || r.Name != "web1" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if data, err := json.Marshal(r); err != nil || strings.Contains(string(data), "colour") {
+		t.Errorf("%s, %v", data, err)
+	}
 }
