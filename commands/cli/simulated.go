@@ -105,7 +105,7 @@ func OpenArchive(e *Env, name string) (probe.Archive, error) {
 func LayOut(ctx context.Context, dir string, a probe.Archive) (sled *sim.Sled, notes []string, err error) {
 	var told []layout.Answer
 	for _, one := range a.Answers {
-		if one.Exit == 0 && one.Failed == "" {
+		if one.Exit == 0 && one.Failed == "" && !one.Active {
 			told = append(told, layout.Answer{Argv: one.Argv, Stdout: string(one.Stdout)})
 		}
 	}

@@ -30,7 +30,7 @@ nothing. The names of the sled's objects, its addresses and serial numbers are r
 }
 
 func newRecord(env *cli.Env) *cobra.Command {
-	list := false
+	list, makes := false, false
 	cmd := &cobra.Command{
 		Use:   "record [FILE]",
 		Short: "Record what the sled answers to read-only commands",
@@ -38,7 +38,10 @@ func newRecord(env *cli.Env) *cobra.Command {
 FILE is created, without a FILE the recording goes to standard output. Exit 5 if FILE exists.
 
 Zones, datasets, links, addresses and serial numbers get other names, which are new for each recording, and user properties and keys are
-not asked for. The recording is not written if a name is left in it. Read it before you send it: sledctl probe show FILE.`,
+not asked for. The recording is not written if a name is left in it. Read it before you send it: sledctl probe show FILE.
+
+With --active it also creates the zone of an instance sledctl-probe, boots it and removes it, and records the commands for that. The
+sled must be prepared. After a kill, run it again, or sledctl instance delete sledctl-probe.`,
 		Example: `  sledctl probe record -n
   sledctl probe record sled.probe
   sledctl probe show sled.probe`,
@@ -47,10 +50,11 @@ not asked for. The recording is not written if a name is left in it. Read it bef
 			if list {
 				return printQuestions(env.Streams.Out)
 			}
-			return runRecord(ctx, env, args)
+			return runRecord(ctx, env, args, makes)
 		}),
 	}
 	cmd.Flags().BoolVarP(&list, "dry-run", "n", false, "print the commands, and run none")
+	cmd.Flags().BoolVar(&makes, "active", false, "also create a zone, boot it and remove it; needs root")
 	return cmd
 }
 
@@ -64,7 +68,7 @@ func printQuestions(out io.Writer) error {
 	return err
 }
 
-func runRecord(ctx context.Context, e *cli.Env, args []string) error {
+func runRecord(ctx context.Context, e *cli.Env, args []string, makes bool) error {
 	h, err := e.Host()
 	if err != nil {
 		return err
@@ -72,6 +76,9 @@ func runRecord(ctx context.Context, e *cli.Env, args []string) error {
 	settings := probe.Settings{Program: e.Version, Now: e.Now, Salt: make([]byte, 32)}
 	if _, err := rand.Read(settings.Salt); err != nil {
 		return err
+	}
+	if makes {
+		settings.Active = func(ctx context.Context) ([]probe.Answer, error) { return makeAndRemove(ctx, e) }
 	}
 	recorded, err := settings.Record(ctx, h)
 	if err != nil {

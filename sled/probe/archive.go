@@ -31,6 +31,8 @@ type Answer struct {
 	Elapsed        time.Duration
 	// Failed says why the command did not run to its end; empty: it did.
 	Failed string
+	// Active says that it was asked while something was made.
+	Active bool
 }
 
 // Result is the answer as the host gives it.
@@ -63,6 +65,7 @@ type line struct {
 	At         time.Time `json:"at"`
 	Elapsed    int64     `json:"elapsed_us"`
 	Failed     string    `json:"failed,omitempty"`
+	Active     bool      `json:"active,omitempty"`
 }
 
 // Write writes an archive: a JSON object per line, the commands in the order in which
@@ -75,7 +78,7 @@ func (a Archive) Write(to io.Writer) error {
 		return err
 	}
 	for _, one := range a.Answers {
-		l := line{Argv: one.Argv, Exit: one.Exit, At: one.At.UTC(), Elapsed: one.Elapsed.Microseconds(), Failed: one.Failed}
+		l := line{Argv: one.Argv, Exit: one.Exit, At: one.At.UTC(), Elapsed: one.Elapsed.Microseconds(), Failed: one.Failed, Active: one.Active}
 		l.Stdout, l.StdoutData = text(one.Stdout)
 		l.Stderr, l.StderrData = text(one.Stderr)
 		if err := lines.Encode(l); err != nil {
@@ -136,7 +139,7 @@ func parseLine(data []byte) (a Answer, err error) {
 	if len(l.Argv) == 0 || l.Argv[0] == "" {
 		return a, fmt.Errorf("it has no command")
 	}
-	a = Answer{Argv: l.Argv, Exit: l.Exit, At: l.At, Elapsed: time.Duration(l.Elapsed) * time.Microsecond, Failed: l.Failed}
+	a = Answer{Argv: l.Argv, Exit: l.Exit, At: l.At, Elapsed: time.Duration(l.Elapsed) * time.Microsecond, Failed: l.Failed, Active: l.Active}
 	if a.Stdout, err = bytesOf(l.Stdout, l.StdoutData); err != nil {
 		return a, err
 	}

@@ -3,6 +3,7 @@ package probe
 import (
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,7 @@ func (p *pseudonyms) collect(a Archive, names []string) {
 		if read := collectors()[strings.Join(one.Argv[:min(2, len(one.Argv))], " ")]; read != nil {
 			read(p, out)
 		}
+		p.columns(one.Argv, out)
 		if one.Argv[0] == "zonecfg" {
 			p.configuration(out)
 		}
@@ -33,7 +35,9 @@ func (p *pseudonyms) collect(a Archive, names []string) {
 			continue
 		}
 		p.words.add(symbols)
-		p.odd.add(symbols)
+		if !slices.ContainsFunc(symbols, func(s symbol) bool { return s.lo == s.hi }) {
+			p.odd.add(symbols) // where it would keep what others keep
+		}
 	}
 	var serials []string
 	for s := range p.serial {
@@ -96,34 +100,43 @@ func (p *pseudonyms) note(t *trie, symbols []symbol, plain string) {
 	}
 }
 
-// collectors read the columns in which names stand, by the first two words of a command.
-func collectors() map[string]func(*pseudonyms, string) {
-	columns := func(separator string, which ...int) func(*pseudonyms, string) {
-		return func(p *pseudonyms, out string) {
-			for line := range strings.Lines(out) {
-				fields := strings.Split(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\:`, "\x00"), separator)
-				for _, n := range which {
-					if n < len(fields) {
-						p.addName(fields[n])
-					}
-				}
-			}
+// columns notes the names in what dladm and ipadm print for programs, by the fields that
+// were asked for.
+func (p *pseudonyms) columns(argv []string, out string) {
+	at := slices.Index(argv, "-o")
+	if argv[0] != "dladm" && argv[0] != "ipadm" || at < 0 || at+1 >= len(argv) {
+		return
+	}
+	for i, field := range strings.Split(strings.ToLower(argv[at+1]), ",") {
+		switch field {
+		case "link", "over", "port", "zone", "addrobj", "ifname":
+			p.column(out, i)
 		}
 	}
+}
+
+// column notes the names in one column of output whose fields colons part.
+func (p *pseudonyms) column(out string, n int) {
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\:`, "\x00"), ":")
+		if n < len(fields) {
+			p.addName(fields[n])
+		}
+	}
+}
+
+// collectors read the other outputs in which names stand, by the first two words of a
+// command.
+func collectors() map[string]func(*pseudonyms, string) {
 	return map[string]func(*pseudonyms, string){
-		"zoneadm list":    columns(":", 1, 3),
-		"dladm show-link": columns(":", 0),
-		"dladm show-vnic": columns(":", 0, 1, 4),
-		"dladm show-phys": columns(":", 0),
-		"dladm show-aggr": columns(":", 0, 1),
-		"ipadm show-addr": columns(":", 0),
-		"zpool list":      (*pseudonyms).pools,
-		"zpool import":    (*pseudonyms).importable,
-		"zfs get":         (*pseudonyms).datasets,
-		"prtconf -vD":     (*pseudonyms).devices,
-		"mount -p":        (*pseudonyms).mounts,
-		"svcs -a":         (*pseudonyms).services,
-		"svcs -z":         (*pseudonyms).services,
+		"zoneadm list": func(p *pseudonyms, out string) { p.column(out, 1); p.column(out, 3) },
+		"zpool list":   (*pseudonyms).pools,
+		"zpool import": (*pseudonyms).importable,
+		"zfs get":      (*pseudonyms).datasets,
+		"prtconf -vD":  (*pseudonyms).devices,
+		"mount -p":     (*pseudonyms).mounts,
+		"svcs -a":      (*pseudonyms).services,
+		"svcs -z":      (*pseudonyms).services,
 	}
 }
 

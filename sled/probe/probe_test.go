@@ -182,6 +182,40 @@ func TestPseudonymsKeepTheOrder(t *testing.T) {
 	}
 }
 
+// Of what dladm prints for programs only the columns of names are names, whatever columns
+// were asked for.
+func TestColumnsOfNames(t *testing.T) {
+	p := newPseudonyms()
+	p.collect(Archive{Answers: []Answer{
+		{Argv: strings.Fields("dladm show-vnic -p -o over,macaddress web7"), Stdout: []byte("lower0:2\\:8\\:20\\:d\\:4a\\:9\n")},
+		{Argv: strings.Fields("ipadm show-addr -p -o addrobj,type,state,addr"), Stdout: []byte("web7/front:static:ok:10.0.0.7/24\n")},
+	}}, nil)
+	if len(p.names) != 3 || !p.names["lower0"] || !p.names["web7"] || !p.names["front"] {
+		t.Errorf("%v", p.names)
+	}
+}
+
+// A name of one letter has a pseudonym, too, whatever words stay.
+func TestShortNamesHavePseudonyms(t *testing.T) {
+	p := newPseudonyms()
+	for _, w := range []string{"a", "b", "c", "addrconf", "backing", "crypt", "control-x", "data-7", "sledctl-abc", "bin-a"} {
+		p.addName(w)
+	}
+	p.collect(Archive{}, nil)
+	apart := 0
+	for salt := range 100 {
+		for _, trie := range p.tries() {
+			trie.salted([]byte{byte(salt)})
+		}
+		if p.apart() {
+			apart++
+		}
+	}
+	if apart < 20 {
+		t.Errorf("only %d of 100 salts do", apart)
+	}
+}
+
 // What is refused of a file that is no archive, or half of one.
 func TestReadRefuses(t *testing.T) {
 	for _, text := range []string{

@@ -30,8 +30,8 @@ var errKept = fault.New(fault.Failed, "the recording cannot be made pseudonymous
 // pseudonymous is an archive with pseudonyms. Of the salts that follow from the given one
 // it takes the first that gives no pseudonym which is also a name of the sled.
 func pseudonymous(a Archive, salt []byte, names ...string) (Archive, error) {
-	const tries = 250
-	left := errKept
+	const tries, written = 250, 8 // only so many are worth the writing
+	left, wrote := error(errKept), 0
 	p := newPseudonyms()
 	p.collect(a, names)
 	for n := range tries {
@@ -41,6 +41,9 @@ func pseudonymous(a Archive, salt []byte, names ...string) (Archive, error) {
 		}
 		if !p.apart() {
 			continue
+		}
+		if wrote++; wrote > written {
+			break
 		}
 		replaced := p.archive(a)
 		if left = p.check(replaced); left == nil {
@@ -283,8 +286,12 @@ func (p *pseudonyms) check(a Archive) error {
 		fmt.Fprintf(&text, "%s\n%s\n%s\n%s\n", strings.Join(one.Argv, " "), one.Stdout, one.Stderr, one.Failed)
 	}
 	words := map[string]bool{}
-	for _, t := range shape().token.FindAllString(strings.ReplaceAll(text.String(), `\:`, ":"), -1) {
+	for _, t := range shape().token.FindAllString(text.String(), -1) {
+		t = strings.ReplaceAll(t, `\`, "")
 		words[t] = true
+		if _, err := netip.ParseAddr(t); err == nil || shape().mac.MatchString(t) {
+			continue // its groups are no words
+		}
 		for _, w := range shape().word.FindAllString(t, -1) {
 			words[w] = true
 		}

@@ -25,6 +25,9 @@ type Settings struct {
 	Program string // version of sledctl
 	Now     func() time.Time
 	Salt    []byte // decides the pseudonyms; new for each archive
+	// Active, if set, makes something on the sled and removes it, and returns what the
+	// commands have answered.
+	Active func(context.Context) ([]Answer, error)
 }
 
 // Record asks a sled, through a host that refuses what is not read-only, one command
@@ -40,6 +43,13 @@ func (s Settings) Record(ctx context.Context, h host.Host) (Archive, error) {
 			}
 			a.Answers = append(a.Answers, one)
 		}
+	}
+	if s.Active != nil {
+		made, err := s.Active(ctx)
+		if err != nil {
+			return Archive{}, err
+		}
+		a.Answers = append(a.Answers, made...)
 	}
 	a.Kernel = strings.TrimSpace(string(outputOf(a.Answers, "uname -v")))
 	return pseudonymous(a, s.Salt, hostName(h.Files()))

@@ -65,6 +65,7 @@ func rows() []row {
 		{name: "bootstrap", line: "bootstrap", bare: true},
 		{name: "bootstrap after a reboot", adds: true, alters: true, ready: []string{sledtest.Web1, "REBOOT"}, line: "bootstrap"},
 		{name: "ensure", line: sledtest.Web1},
+		{name: "active probe", line: "probe record --active", plain: true, ends: []string{"instance delete sledctl-probe"}, stays: true},
 		{name: "bootstrap with spares", config: spared(), line: "bootstrap", bare: true},
 		{name: "ensure from a spare", config: spared(), line: sledtest.Web1, then: []string{"bootstrap"}, stays: true},
 		{name: "spares filled up", config: spared(), adds: true, ready: []string{"reap --all --yes"}, line: "bootstrap", ends: []string{"reap --all --yes"}, stays: true},
@@ -120,7 +121,7 @@ func secretTuned() string {
 // unchanging are the commands that change nothing on a sled.
 func unchanging() []string {
 	return strings.Fields(`
-		status doctor top storage-list storage-check base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-record probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
+		status doctor top storage-list storage-check base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
 		instance-list instance-get instance-history instance-logs instance-console instance-wait instance-watch events history trace ledger-show ledger-check ledger-export config-show config-check version completion`)
 }
 
