@@ -240,3 +240,23 @@ func TestArchiveKeepsBytes(t *testing.T) {
 		t.Errorf("%v: %+v", err, a.Answers)
 	}
 }
+
+// dev is a word of the system's, and dev-1 to dev-6 are six VMs of somebody's.
+func TestNamesThatBeginWithAWordOfTheSystemAreToldApart(t *testing.T) {
+	var list bytes.Buffer
+	for n := range 6 {
+		fmt.Fprintf(&list, "%d:dev-%d:running:/zones/dev-%d::sparse:excl\n", n+1, n+1, n+1)
+	}
+	a := Archive{Answers: []Answer{{Argv: []string{"zoneadm", "list", "-cp"}, Stdout: list.Bytes()}}}
+	replaced, err := pseudonymous(a, []byte("salt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for line := range strings.Lines(string(replaced.Answers[0].Stdout)) {
+		names[strings.Split(line, ":")[1]] = true
+	}
+	if len(names) != 6 || strings.Contains(string(replaced.Answers[0].Stdout), "dev-") {
+		t.Errorf("%s", replaced.Answers[0].Stdout)
+	}
+}

@@ -257,13 +257,16 @@ func (p *pseudonyms) idsIn(t string) [][]int {
 	return all
 }
 
+// nameCharacters are those of a name, of which some stay. An operator's name like dev-1 has none
+// that do: what is left of it would be a digit, which tells hardly any names apart.
 func (p *pseudonyms) nameCharacters(t string) []symbol {
-	all := characters(t, false)
-	for _, at := range p.idsIn(t) {
+	all, ids := characters(t, false), p.idsIn(t)
+	for _, at := range ids {
 		keep(all, at[0], at[1])
 	}
+	chosen := len(ids) == 0 && strings.Contains(t, "-")
 	for _, at := range shape().part.FindAllStringIndex(t, -1) {
-		if part := t[at[0]:at[1]]; p.vocabulary[part] || p.vocabulary[strings.TrimRight(part, "0123456789")] {
+		if part := t[at[0]:at[1]]; !chosen && (p.vocabulary[part] || p.vocabulary[strings.TrimRight(part, "0123456789")]) {
 			keep(all, at[0], at[1])
 		}
 	}
