@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -46,7 +47,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "image": image},
 	})
 }
 
@@ -73,6 +74,14 @@ func unpacked(dir, version string) error {
 		}
 	}
 	return nil
+}
+
+// image DIR adds the files of a directory to the system's image.
+func image(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: image dir")
+	}
+	ts.Check(sledtest.AddToImage(context.Background(), ts.MkAbs("sled"), ts.MkAbs(args[0])))
 }
 
 // exitCode N PROGRAM ARGS... runs a program and asserts its exit code.

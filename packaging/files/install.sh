@@ -255,7 +255,7 @@ uninstall() {
 		zfs destroy "$name" || fail 3 "dataset $name is still here" "run it again"
 	fi
 	rm -rf "$s" "$root/var/run/sledctl"
-	for dir in "$state" /var/opt/ooce "${config%/*}" "$manifests" /opt/custom/bin; do
+	for dir in "$state" /var/opt/ooce "${config%/*}" "$manifests" /opt/custom/bin /opt/custom/lib /opt/custom; do
 		[ -z "$dir" ] || rmdir "$root$dir" 2>/dev/null || :
 	done
 	svcadm restart svc:/system/manifest-import:default || :

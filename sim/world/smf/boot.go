@@ -123,6 +123,9 @@ func earlyImport(tx *world.Tx, zone string) {
 		return
 	}
 	importManifests(tx, zone, repository, zoneManifests(tx, zone, systemManifests))
+	if zone == world.GlobalZone && tx.State.Mode == world.SmartOS { // by fs-joyent, which mounts /opt
+		importManifests(tx, zone, repository, zoneManifests(tx, zone, customManifests))
+	}
 	cleanup(tx, zone, repository)
 	applyProfile(tx, zone, repository, false)
 	_ = SaveRepository(tx, zone, repository) // a zone on a full disk continues with what it has in memory

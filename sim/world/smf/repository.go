@@ -19,6 +19,7 @@ const (
 	seedPath         = "/lib/svc/seed/nonglobal.db"
 	systemManifests  = "/lib/svc/manifest"
 	otherManifests   = "/var/svc/manifest"
+	customManifests  = "/opt/custom/smf" // SmartOS: the operator's
 	SiteProfile      = "/var/svc/profile/site.xml"
 	methodLogs       = "/var/svc/log"
 	manifestImporter = "/lib/svc/method/manifest-import"
