@@ -260,3 +260,14 @@ func TestNamesThatBeginWithAWordOfTheSystemAreToldApart(t *testing.T) {
 		t.Errorf("%s", replaced.Answers[0].Stdout)
 	}
 }
+
+// sledctl's own attributes and snapshots keep their names: a sled that is laid out from a
+// recording knows by them whose a zone is.
+func TestNamesOfSledctlStay(t *testing.T) {
+	p := newPseudonyms()
+	for _, w := range []string{"sledctl-instance", "sledctl-base", "sledctl-name", "sledctl-address", "sledctl-clean", "sledctl-ready"} {
+		if p.addName(w); !p.stays(w) {
+			t.Errorf("%s does not stay", w)
+		}
+	}
+}
