@@ -44,7 +44,7 @@ func TestScreensOfTheDrill(t *testing.T) {
 		exit := commands.Run(t.Context(), env, words)
 		return sledtest.Answer{Exit: exit, Out: out.String(), Errs: errs.String()}
 	}
-	if a := run(terminal.Pretended{}, "sim", "drill", strings.TrimPrefix(environ[0], "SLEDCTL_HOST=sim:")); a.Exit != 0 {
+	if a := run(terminal.Pretended{}, "sim", "drill", "--ram-push", "1h", strings.TrimPrefix(environ[0], "SLEDCTL_HOST=sim:")); a.Exit != 0 {
 		t.Fatal(a.Errs)
 	}
 	for _, screen := range []struct{ name, line string }{
@@ -52,6 +52,7 @@ func TestScreensOfTheDrill(t *testing.T) {
 		{"instance_list_failed", "instance list --failed"},
 		{"instance_get_changed", "instance get web10 --events 0"},
 		{"instance_get_failed", "instance get web06 --events 0"},
+		{"instance_get_departs", "instance get web12 --events 0"},
 		{"instance_get_disk", "instance get db01 --events 0"},
 		{"reap", "reap -n"},
 		{"storage_list", "storage list"},

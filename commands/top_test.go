@@ -103,12 +103,12 @@ func TestTopOnTheDrill(t *testing.T) {
 	}
 	sled := filepath.Join(t.TempDir(), "drill")
 	streams, _, errs := terminal.Buffers(terminal.Pretended{})
-	if exit := commands.Run(t.Context(), cli.NewEnv(streams, []string{"SLEDCTL_HOST=sim:" + sled, "HOME=" + t.TempDir()}, ""), []string{"sim", "drill", sled}); exit != 0 {
+	if exit := commands.Run(t.Context(), cli.NewEnv(streams, []string{"SLEDCTL_HOST=sim:" + sled, "HOME=" + t.TempDir()}, ""), []string{"sim", "drill", "--ram-push", "1h", sled}); exit != 0 {
 		t.Fatal(errs)
 	}
 	s := startTop(t, sled)
-	s.shows("40 VMs: 35 running, 3 failed, 2 stopped")
-	s.shows("sled TROUBLE 7 problems")
+	s.shows("40 VMs: 34 running, 1 migrating, 3 failed, 2 stopped")
+	s.shows("sled TROUBLE 8 problems")
 	s.shows("as ci3")
 
 	s.types("/memroy>4G\n")
@@ -116,7 +116,7 @@ func TestTopOnTheDrill(t *testing.T) {
 	s.types("/")
 	s.cells.InjectKey(tcell.KeyCtrlU, 0, 0)
 	s.types("state!=running\n")
-	s.shows("5 of 40 VMs: 3 failed, 2 stopped   /filter: state!=running")
+	s.shows("6 of 40 VMs: 1 migrating, 3 failed, 2 stopped   /filter: state!=running")
 	s.types("jj")
 	s.shows(">mail01")
 	s.types("e")

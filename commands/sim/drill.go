@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,20 +21,24 @@ import (
 )
 
 func newDrill(env *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	takes := 3 * time.Minute
+	cmd := &cobra.Command{
 		Use:   "drill DIR",
 		Short: "Create a simulated sled with 40 VMs and several failures",
 		Long: `Create a simulated sled with 40 VMs and several failures, in the directory DIR, to practise on. ci8 and dev-6 are stopped on purpose. A
 Propolis has crashed (web06), a service is in maintenance (web01), a zone was halted by hand (mail01), and a zone's configuration was
-changed by hand (web10). Disk c14t0d0 was pulled, the pool on disk c13t0d0 is nearly full, and the next zoneadm clone fails.`,
+changed by hand (web10). web12 is being moved to a second sled, in DIR-sled2, and the command that moves it was interrupted. Disk c14t0d0
+was pulled, the pool on disk c13t0d0 is nearly full, and the next zoneadm clone fails.`,
 		Example: `  sledctl sim drill /tmp/drill
   sledctl --host sim:/tmp/drill instance list`,
 		Args: cobra.ExactArgs(1),
-		RunE: env.Run(func(ctx context.Context, args []string) error { return runDrill(ctx, env, args[0]) }),
+		RunE: env.Run(func(ctx context.Context, args []string) error { return runDrill(ctx, env, args[0], takes) }),
 	}
+	cmd.Flags().DurationVar(&takes, "ram-push", takes, "time in which the memory of web12 is sent")
+	return cmd
 }
 
-func runDrill(ctx context.Context, e *cli.Env, dir string) error {
+func runDrill(ctx context.Context, e *cli.Env, dir string, takes time.Duration) error {
 	e.ActOn("sim:" + dir)
 	sled, err := initSim(dir, sim.Options{Seed: 1})
 	if err != nil {
@@ -44,7 +49,8 @@ func runDrill(ctx context.Context, e *cli.Env, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, act := range []func(context.Context) error{d.create, d.operate, d.breakVMs, d.breakStorage} {
+	depart := func(ctx context.Context) error { return d.depart(ctx, e, dir, takes) }
+	for _, act := range []func(context.Context) error{d.create, d.operate, d.breakVMs, depart, d.breakStorage} {
 		if err := act(ctx); err != nil {
 			return err
 		}

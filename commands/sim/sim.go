@@ -49,8 +49,11 @@ func simulatedSled(e *cli.Env) (*sim.Sled, string, error) {
 }
 
 // initSim makes a simulated sled with a configuration.
-func initSim(dir string, o sim.Options) (*sim.Sled, error) {
-	sled, err := sim.Init(dir, cli.Configured(o))
+func initSim(dir string, o sim.Options) (*sim.Sled, error) { return createSim(dir, cli.Configured(o)) }
+
+// createSim makes a simulated sled.
+func createSim(dir string, o sim.Options) (*sim.Sled, error) {
+	sled, err := sim.Init(dir, o)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, &cli.ExistsError{What: "a simulated sled in " + dir, Advice: "to remove it, run: rm -r " + host.Quote(dir)}
 	}

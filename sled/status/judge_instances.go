@@ -212,6 +212,13 @@ func (j *judge) migrationProblems() {
 	}
 }
 
+// migrates reports whether a subject is an instance that is in a migration.
+func (j *judge) migrates(subject string) bool {
+	return slices.ContainsFunc(j.Instances, func(i instance.Instance) bool {
+		return i.Migration != nil && record.Subject(i.ID) == subject
+	})
+}
+
 // changedVMs tells the VMs that run, and of which others have changed something.
 func (j *judge) changedVMs() {
 	for _, i := range j.Instances {

@@ -82,6 +82,9 @@ func (j *judge) deadOperations() {
 		if s.Kind == "instance" {
 			j.killed[s.ID] = true
 		}
+		if j.migrates(open.Subject) {
+			continue // the problem of its migration has the command that resumes both
+		}
 		since := open.Time
 		j.add(Problem{Code: "operation-died", Severity: Trouble, Subject: s, Since: &since,
 			Text: fmt.Sprintf("%s%s was killed, and did not finish", open.Verb, ofName(s)), Next: []string{again(open, s)}})

@@ -176,6 +176,12 @@ func TestEachProblem(t *testing.T) {
 			s.Instances = append(s.Instances, out, in)
 		}, []string{"! migration-stuck: a: it departs by a migration to sled2, and no process is at work on it > sledctl instance migrate a",
 			"! migration-stuck: b: it arrives by a migration from 10.0.0.1:12400, and no process is at work on it > sledctl instance ensure b"}},
+		"a migration and its operation were killed": {func(s *Seen) {
+			out := vm("a", "migrating", "", pool1)
+			out.Migration = &record.Migration{Target: []string{"sledctl", "--host", "sim:/tmp/sled2"}}
+			s.Instances = append(s.Instances, out)
+			s.Open = []operation.OpenIntent{{Intent: operation.Intent{Verb: "instance migrate", Subject: record.Subject(out.ID), Time: now}}}
+		}, []string{"! migration-stuck: a: it departs by a migration to sled2, and no process is at work on it > sledctl instance migrate a"}},
 		"an operation takes long": {func(s *Seen) {
 			s.AtWork = []operation.Holder{{Subject: "reap", PID: 7, Verb: "reap", Since: now.Add(-time.Hour), Command: "zoneadm halt"}, {Subject: "sled", PID: 8, Since: now}}
 		}, []string{"~ operation-long: reap has been at work for 60 minutes (pid 7): zoneadm halt > ps -fp 7"}},

@@ -1,6 +1,9 @@
 package record
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // Migration is one that the instance is in the middle of.
 type Migration struct {
@@ -28,7 +31,23 @@ func (m Migration) Direction() string {
 	if m.Source != "" {
 		return "it arrives by a migration from " + m.Source
 	}
-	return "it departs by a migration to " + m.Peer()
+	return "it departs by a migration to " + m.sled()
+}
+
+// sled is the name of the target's sled, as it stands in the words that reach it: the
+// machine of ssh, the sled of sled list, the directory of a simulated sled. Other words
+// are all of them.
+func (m Migration) sled() string {
+	words := m.Target
+	switch {
+	case len(words) == 3 && words[0] == "ssh":
+		return words[1]
+	case len(words) == 3 && words[1] == "--sled":
+		return words[2]
+	case len(words) == 3 && words[1] == "--host" && strings.HasPrefix(words[2], "sim:"):
+		return path.Base(words[2])
+	}
+	return m.Peer()
 }
 
 func (m *Migration) Arrives() bool { return m != nil && m.Source != "" }
