@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -71,7 +72,11 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 			return d, err
 		}
 	}
-	first, err := sendOperation(ctx, s, env, r.ID, c, &d)
+	sends := env
+	if env.Observe != nil && !c.Cancel {
+		sends.Observe, env.Observe = asOne(env.Observe)
+	}
+	first, err := sendOperation(ctx, s, sends, r.ID, c, &d)
 	d.Reports = append(d.Reports, first)
 	if err != nil || c.Cancel {
 		return d, err
@@ -87,6 +92,26 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 	}
 	d.Reports = append(d.Reports, last.Report)
 	return d, err
+}
+
+// asOne shows two operations as the one command that an operator has typed: that the first
+// one succeeded is kept back, and the second one took as long as both.
+func asOne(observe func(operation.Event)) (first, second func(operation.Event)) {
+	var took time.Duration
+	first = func(e operation.Event) {
+		if e.Kind == operation.Over && e.Err == nil {
+			took = e.Elapsed
+			return
+		}
+		observe(e)
+	}
+	second = func(e operation.Event) {
+		if e.Kind == operation.Over {
+			e.Elapsed += took
+		}
+		observe(e)
+	}
+	return first, second
 }
 
 // rehearse asks the target whether it could take the machine, before anything is
