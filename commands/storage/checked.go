@@ -64,12 +64,24 @@ func headOf(d storage.Drift) string {
 	if !slices.Contains([]string{"presence", "health", "contents"}, d.Property) {
 		property = d.Property + " is "
 	}
-	return d.Kind + " " + d.Name + ": " + property + cmp.Or(d.Is, "empty") + ", wanted " + cmp.Or(d.Wanted, "empty")
+	return d.Kind + " " + d.Name + placeOf(d) + ": " + property + cmp.Or(d.Is, "empty") + ", wanted " + cmp.Or(d.Wanted, "empty")
+}
+
+// placeOf is where a disk is, or was, and its serial number.
+func placeOf(d storage.Drift) string {
+	if d.Serial == "" {
+		return ""
+	}
+	return " (" + d.Slot + ", " + d.Serial + ")"
 }
 
 // reasonOf says why, without what the head says already.
 func reasonOf(d storage.Drift) string {
 	reason := d.Reason
+	if d.Property == "presence" && d.Serial != "" {
+		_, reason, _ = strings.Cut(reason, "with ")
+		return "with " + reason
+	}
 	for _, said := range []string{d.Is + ": ", d.Kind + " is " + d.Is + ": ", d.Kind + " " + d.Name + ": "} {
 		reason = strings.TrimPrefix(reason, said)
 	}

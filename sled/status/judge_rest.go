@@ -57,7 +57,7 @@ func (j *judge) missingCopy(p Problem, m ledger.Member) Problem {
 	if known && gone {
 		d := Disk{Name: r.Name, Slot: fmt.Sprintf("%s:%d", r.Kind, r.Slot), Serial: r.Serial}
 		p.Text = "a copy of the ledger is missing: disk " + placed(d) + " is absent"
-		p.Hands, p.Next = "put it back", j.afterReturn(r.Pool)
+		j.returns(&p, d.Name, r.Pool)
 		j.lost[r.Pool] = true
 		return p
 	}

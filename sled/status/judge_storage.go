@@ -74,8 +74,9 @@ func (j *judge) diskProblems() {
 func (j *judge) absentDisk(d Disk) Problem {
 	p := Problem{
 		Code: "disk-absent", Severity: Attention, Subject: Subject{Kind: "disk", Name: d.Name, ID: d.Serial},
-		Text: fmt.Sprintf("disk %s is absent", placed(d)), Hands: "put it back", Next: j.afterReturn(d.Pool),
+		Text: fmt.Sprintf("disk %s is absent", placed(d)),
 	}
+	j.returns(&p, d.Name, d.Pool)
 	if d.Pool != "" {
 		p.Text, p.Severity = p.Text+j.without(d.Pool, "its pool"), j.weight(d.Pool)
 		p.Count = j.pool(d.Pool).VMs
@@ -93,13 +94,10 @@ func placed(d Disk) string {
 	return d.Name + " (" + strings.Join(said, ", ") + ")"
 }
 
-// afterReturn is what is typed when a disk is back: its pool is suspended, or was not
-// imported without it.
-func (j *judge) afterReturn(pool string) []string {
-	if pool != "" && j.pool(pool).Name != "" {
-		return []string{"zpool clear " + pool}
-	}
-	return []string{"sledctl bootstrap"}
+// returns puts into a problem what is to be done about a disk that is absent.
+func (j *judge) returns(p *Problem, disk, pool string) {
+	remedy := storage.AbsentDisk(disk, pool, pool != "" && j.pool(pool).Name != "")
+	p.Hands, p.Next = remedy.Hands, remedy.Next
 }
 
 func (j *judge) pool(name string) Pool {

@@ -60,15 +60,26 @@ func (c *comparison) remedy(d Difference) Remedy {
 	case "disk":
 		return c.diskRemedy(d, name)
 	case "pool":
-		r := Remedy{Hands: "check its disk", Next: []string{"zpool clear " + name}}
 		if gone, ok := c.absentWith(name); ok {
-			r.Hands, r.Instead = "put it back", "sledctl storage forget "+gone
+			return AbsentDisk(gone, name, true)
 		}
-		return r
+		return Remedy{Hands: "check its disk", Next: []string{"zpool clear " + name}}
 	case "dataset":
 		return datasetRemedy(d, name)
 	}
 	return Remedy{Next: []string{"sledctl storage list"}} // of the disks as a whole
+}
+
+const putBack = "put it back"
+
+// AbsentDisk is what to do about a disk that the ledger knows and the sled lacks. A pool
+// that is imported without it is suspended; else bootstrap imports it once the disk is back.
+func AbsentDisk(name, pool string, imported bool) Remedy {
+	r := Remedy{Hands: putBack, Next: []string{bootstrap}, Instead: "sledctl storage forget " + name}
+	if imported {
+		r.Next = []string{"zpool clear " + pool}
+	}
+	return r
 }
 
 func (c *comparison) diskRemedy(d Difference, name string) Remedy {
@@ -76,14 +87,10 @@ func (c *comparison) diskRemedy(d Difference, name string) Remedy {
 	forget := "sledctl storage forget " + name
 	switch {
 	case d.Property == "presence":
-		back := Remedy{Hands: "put it back", Next: []string{bootstrap}}
 		if known {
-			back.Instead = forget
+			return AbsentDisk(name, d.Disk.Pool, c.imported(d.Disk.Pool))
 		}
-		if known && c.imported(d.Disk.Pool) {
-			back.Next = []string{"zpool clear " + d.Disk.Pool}
-		}
-		return back
+		return Remedy{Hands: putBack, Next: []string{bootstrap}}
 	case d.Is == "blank":
 		return Remedy{Next: []string{"sledctl storage format " + name}}
 	case d.Is == "unknown":

@@ -50,6 +50,9 @@ type Drift struct {
 	RepairedBy string `json:"repaired_by"` // bootstrap, or operator
 	Formerly   string `json:"mended_by"`   // RepairedBy under the key that it had before
 	Reason     string `json:"reason"`
+	// Slot and Serial are those of a disk that the ledger knows; else empty.
+	Slot   string `json:"slot,omitempty"`
+	Serial string `json:"serial,omitempty"`
 	Remedy
 }
 
@@ -95,6 +98,9 @@ func (c *comparison) drifts() []Drift {
 	for _, d := range c.found {
 		kind, name, _ := strings.Cut(d.Object, " ")
 		drift := Drift{Kind: kind, Name: name, Property: d.Property, Is: d.Is, Wanted: d.Wanted, RepairedBy: "operator", Reason: d.reason(), Remedy: c.remedy(d)}
+		if kind == "disk" && d.Disk != nil {
+			drift.Slot, drift.Serial = slot(disk.Disk{Kind: d.Disk.Kind, Slot: d.Disk.Slot}), d.Disk.Serial
+		}
 		if len(d.Repair) > 0 {
 			drift.RepairedBy = "bootstrap"
 		}
