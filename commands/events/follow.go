@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/sled/events"
 )
 
@@ -22,7 +23,8 @@ type follower struct {
 	printed map[string]bool // ids with results
 	print   func([]events.Event) error
 	epoch   uint64
-	seq     uint64 // that was read
+	seq     uint64       // that was read
+	past    *events.Past // up to there, without the events that were printed
 }
 
 // follow prints what comes behind the events that are printed already, until the context
@@ -39,7 +41,7 @@ func follow(ctx context.Context, e *cli.Env, r *reader, passes func(events.Event
 	}
 	for {
 		if !book.Unchanged(f.seq) {
-			view, err := book.Read(ctx)
+			view, err := f.read(ctx, book)
 			if err != nil {
 				return err
 			}
@@ -59,27 +61,44 @@ func follow(ctx context.Context, e *cli.Env, r *reader, passes func(events.Event
 	}
 }
 
+// read adds to the past what is new. The whole history is read once, and where the ledger has
+// another epoch or no longer holds all that is new: an epoch may replace lines.
+func (f *follower) read(ctx context.Context, book *ledger.Ledger) (ledger.View, error) {
+	if f.past == nil {
+		f.past = &events.Past{}
+	}
+	view, fresh, all, err := book.ReadSince(ctx, f.past.Seq())
+	if err != nil {
+		return view, err
+	}
+	if f.epoch == 0 || !all || view.Epoch().N != f.epoch || view.Seq() < f.past.Seq() {
+		f.past, err = f.r.past(ctx)
+		return view, err
+	}
+	for _, entry := range fresh {
+		f.past.Add(entry)
+	}
+	return view, nil
+}
+
 func key(v events.Event) string {
 	return strings.Join([]string{v.ID, string(v.Result), v.Start.String(), v.Object.Kind, v.Object.Name}, " ")
 }
 
 // more prints what was not printed yet.
 func (f *follower) more(ctx context.Context) error {
-	past, err := f.r.past(ctx)
-	if err != nil {
-		return err
-	}
 	alive, err := f.r.alive(ctx)
 	if err != nil {
 		return err
 	}
 	var fresh []events.Event
-	for _, v := range past.Newest(0, f.passes, alive) {
+	for _, v := range f.past.Newest(0, f.passes, alive) {
 		if !f.printed[key(v)] {
 			f.printed[key(v)] = true
 			fresh = append(fresh, v)
 		}
 	}
+	f.past.Forget()
 	if len(fresh) == 0 {
 		return nil
 	}

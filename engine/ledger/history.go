@@ -37,6 +37,20 @@ func History(ctx context.Context, files host.Files, places Places) iter.Seq2[Ent
 	}
 }
 
+// ReadSince is Read with the lines beyond seq, for a process that has read those before and
+// follows the ledger. All is false if the copy does not hold each of them: History does.
+func (l *Ledger) ReadSince(ctx context.Context, seq uint64) (view View, entries []Entry, all bool, err error) {
+	p, err := l.lookShared(ctx)
+	if err != nil {
+		return View{}, nil, false, err
+	}
+	if view, err = p.view(p.best); err != nil {
+		return view, nil, false, err
+	}
+	entries, all, err = p.best.text.After(seq)
+	return view, entries, all, err
+}
+
 // past is all lines by their number, as far as they can be read.
 func past(ctx context.Context, files host.Files, places Places) (map[uint64][]byte, error) {
 	l, err := unopened(files, places)

@@ -290,3 +290,27 @@ func warned(v View, words ...string) bool {
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(w, word) })
 	})
 }
+
+// A process that follows the ledger gets the lines that it has not read, and hears where the
+// copy no longer holds all of them.
+func TestReadSinceGivesWhatIsNew(t *testing.T) {
+	s := created(t, 2, false)
+	l, other := s.open(t), s.open(t)
+	seq := set(t, l, fact("a", "1")).Seq()
+	set(t, other, fact("b", "2"))
+	set(t, other, fact("c", "3"))
+	view, fresh, all, err := l.ReadSince(t.Context(), seq)
+	if err != nil || !all || view.Seq() != seq+2 || len(fresh) != 2 || fresh[0].Seq != seq+1 || fresh[1].Facts[0].Key != "c" {
+		t.Fatalf("%+v, all %t, %v", fresh, all, err)
+	}
+	if _, fresh, all, err = l.ReadSince(t.Context(), view.Seq()); len(fresh) > 0 || !all || err != nil {
+		t.Errorf("nothing is new: %+v, all %t, %v", fresh, all, err)
+	}
+	other.limit = 0 // lines go into the history
+	for n := range 40 {
+		set(t, other, fact("d", fmt.Sprint(n)))
+	}
+	if _, _, all, err = l.ReadSince(t.Context(), 0); all || err != nil {
+		t.Errorf("lines of the history are given as those of the copy: %v", err)
+	}
+}

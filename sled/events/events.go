@@ -63,7 +63,14 @@ type Past struct {
 	records map[string]json.RawMessage // by key
 	intents map[string]*begun
 	all     []closed
+	seq     uint64 // of the last line
 }
+
+// Seq is the number of the last line that was added.
+func (p *Past) Seq() uint64 { return p.seq }
+
+// Forget drops the events that have ended, and keeps what later lines are compared with.
+func (p *Past) Forget() { p.all = nil }
 
 // begun is an operation that has an intent.
 type begun struct {
@@ -99,6 +106,7 @@ func Of(entries iter.Seq2[ledger.Entry, error]) (*Past, error) {
 
 // Add adds a line.
 func (p *Past) Add(entry ledger.Entry) {
+	p.seq = entry.Seq
 	line := closed{at: entry.Time, before: map[string]json.RawMessage{}, after: map[string]json.RawMessage{}}
 	var opened, ends []string
 	var stones []json.RawMessage

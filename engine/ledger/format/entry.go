@@ -2,8 +2,10 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -77,6 +79,22 @@ func (t *Text) Beyond(kept *Text) ([]Entry, error) {
 		out = append(out, e)
 	}
 	return out, nil
+}
+
+// After returns the lines of t behind a number; false if t does not hold all of them.
+func (t *Text) After(seq uint64) (entries []Entry, all bool, err error) {
+	if t.Base.Seq > seq {
+		return nil, false, nil
+	}
+	first, _ := slices.BinarySearchFunc(t.lines, seq+1, func(s span, seq uint64) int { return cmp.Compare(s.seq, seq) })
+	for i := first; i < len(t.lines); i++ {
+		e, err := Decode(t.Line(i))
+		if err != nil {
+			return nil, false, &Damage{Line: i + 2, Reason: err.Error()}
+		}
+		entries = append(entries, e)
+	}
+	return entries, true, nil
 }
 
 // AddTo adds the lines of t, by their number.
