@@ -49,7 +49,7 @@ func (m *meter) count(e endpoint, method string, status int) {
 
 // metrics answers in Prometheus' text format 0.0.4
 // (prometheus.io/docs/instrumenting/exposition_formats).
-func (s *server) metrics(w http.ResponseWriter, _ call) *api.Error {
+func (s *server) metrics(w http.ResponseWriter, c call) *api.Error {
 	var out exposition
 	states := map[api.VMState]int{}
 	for _, state := range []api.VMState{api.Starting, api.Running, api.Stopping, api.Rebooting, api.Migrating, api.Failed, api.Destroyed} {
@@ -63,6 +63,9 @@ func (s *server) metrics(w http.ResponseWriter, _ call) *api.Error {
 		out.sample("sledctl_vms", float64(states[state]), "state", string(state))
 	}
 	s.meter.write(&out)
+	if s.views != nil {
+		s.measureSled(c.Context(), &out)
+	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write([]byte(out.text.String()))
 	return nil

@@ -5,12 +5,14 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/peer/dropshot"
+	"github.com/sledctl/sledctl/sled/status"
 )
 
 // The figures are those of what has happened, in a form that Prometheus reads.
@@ -107,5 +109,52 @@ func TestLabelsAreEscaped(t *testing.T) {
 	e.sample("x", 1, "a", "b\"\\\nc", "d", "")
 	if got := e.text.String(); got != `x{a="b\"\\\nc",d=""} 1`+"\n" {
 		t.Error(got)
+	}
+}
+
+// The figures of the sled are those of the look that GET /status gives; a look that fails is
+// a figure, too, and the page is still answered.
+func TestMetricsOfTheSled(t *testing.T) {
+	seen := api.Status{Status: status.Status{
+		Verdict:   status.IsTrouble,
+		Problems:  []status.Problem{{Code: "a", Severity: status.Trouble}, {Code: "a", Severity: status.Trouble}},
+		Instances: status.Instances{WantedUp: 3, Up: 2, ByState: map[string]int{"running": 2}},
+		Pools:     []status.Pool{{Name: "p1", State: "ready", Size: 100, Used: 40, Free: 60}, {Name: "p2", State: "absent"}},
+		Ledger:    status.Ledger{Copies: []status.Copy{{Verdict: "member"}, {Verdict: "missing"}}},
+		Memory:    &status.Memory{Limit: 9, Reserved: 5, Used: 4},
+		Network:   status.Network{Control: 2, Guest: 3},
+		Doctor:    &status.Doctor{Failed: 1, Warned: 2, Time: time.Unix(1000, 0)},
+	}}
+	for name, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"seen": {want: []string{
+			`sledctl_status_success 1`, `sledctl_status_verdict{verdict="ok"} 0`, `sledctl_status_verdict{verdict="trouble"} 1`,
+			`sledctl_problems{code="a",severity="trouble"} 2`, `sledctl_instances{state="running"} 2`,
+			`sledctl_instances_wanted_up 3`, `sledctl_instances_up 2`, `sledctl_vnics{kind="guest"} 3`,
+			`sledctl_pool_used_bytes{pool="p1"} 40`, `sledctl_pool_working{pool="p1"} 1`, `sledctl_pool_working{pool="p2"} 0`,
+			`sledctl_ledger_copies 2`, `sledctl_ledger_copies_whole 1`, `sledctl_memory_reserved_bytes 5`,
+			`sledctl_doctor_checks{result="fail"} 1`, `sledctl_doctor_run_timestamp_seconds 1000`,
+		}},
+		"not seen": {err: errUnreachable, want: []string{`sledctl_status_success 0`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var group sync.WaitGroup
+				look := func(context.Context) (api.Status, error) { return seen, test.err }
+				s := &server{views: Settings{Status: look}.views(t.Context(), &group)}
+				var out exposition
+				s.measureSled(t.Context(), &out)
+				group.Wait()
+				text := out.text.String()
+				for _, want := range test.want {
+					if !strings.Contains(text, want+"\n") {
+						t.Errorf("no %s in\n%s", want, text)
+					}
+				}
+				readable(t, text)
+			})
+		})
 	}
 }

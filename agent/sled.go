@@ -1,14 +1,19 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/sled/status"
 )
 
 // The sled as status and events show it.
@@ -19,6 +24,8 @@ const (
 	lookEvery       = 2 * time.Second
 	usualOperations = 50
 	maxOperations   = 1000
+	// scrapeWait is how long a scrape waits for the sled; Prometheus itself waits ten seconds.
+	scrapeWait = 5 * time.Second
 )
 
 // views are the looks at the sled that all clients share.
@@ -69,4 +76,89 @@ func (s *server) operations(c call) (any, *api.Error) {
 	}
 	all.Items = all.Items[max(len(all.Items)-n, 0):] // of a copy: others share it
 	return all, nil
+}
+
+// measureSled gives the figures of the sled, from the look that all clients share. A sled
+// that cannot be looked at in time has only the figure that says so.
+func (s *server) measureSled(ctx context.Context, out *exposition) {
+	ctx, cancel := context.WithTimeout(ctx, scrapeWait)
+	defer cancel()
+	seen, err := s.views.status.get(ctx)
+	out.one("sledctl_status_success", "gauge", "Whether the sled could be looked at: 1, else 0 and its figures are absent.", figure(err == nil))
+	if err != nil {
+		return
+	}
+	sledFigures(out, seen.Status)
+}
+
+// figure is 1 if it is so, else 0.
+func figure(so bool) float64 {
+	if so {
+		return 1
+	}
+	return 0
+}
+
+func sledFigures(out *exposition, s status.Status) {
+	out.family("sledctl_status_verdict", "gauge", "The verdict of sledctl status: 1 at the one that holds.")
+	for _, v := range []status.Verdict{status.IsOK, status.IsAttention, status.IsTrouble, status.IsUnknown} {
+		out.sample("sledctl_status_verdict", figure(s.Verdict == v), "verdict", strings.ToLower(string(v)))
+	}
+	problemFigures(out, s.Problems)
+	out.family("sledctl_instances", "gauge", "Instances by state.")
+	for _, state := range slices.Sorted(maps.Keys(s.Instances.ByState)) {
+		out.sample("sledctl_instances", float64(s.Instances.ByState[state]), "state", state)
+	}
+	out.one("sledctl_instances_wanted_up", "gauge", "Instances that are wanted up.", float64(s.Instances.WantedUp))
+	out.one("sledctl_instances_up", "gauge", "Instances that are wanted up, and are.", float64(s.Instances.Up))
+	out.one("sledctl_vcpus", "gauge", "Virtual CPUs of the VMs that are up.", float64(s.CPUs.VCPUs))
+	out.family("sledctl_vnics", "gauge", "VNICs of sledctl by kind.")
+	out.sample("sledctl_vnics", float64(s.Network.Control), "kind", "control")
+	out.sample("sledctl_vnics", float64(s.Network.Guest), "kind", "guest")
+	poolFigures(out, s.Pools)
+	out.one("sledctl_ledger_copies", "gauge", "Copies of the ledger that there should be.", float64(len(s.Ledger.Copies)))
+	out.one("sledctl_ledger_copies_whole", "gauge", "Copies of the ledger that have everything that was written.", float64(s.Ledger.Sound()))
+	if m := s.Memory; m != nil {
+		out.one("sledctl_memory_limit_bytes", "gauge", "Memory that guests may have.", float64(m.Limit))
+		out.one("sledctl_memory_reserved_bytes", "gauge", "Memory that is set aside for guests, in use or not.", float64(m.Reserved))
+		out.one("sledctl_memory_used_bytes", "gauge", "Memory that guests have.", float64(m.Used))
+	}
+	if d := s.Doctor; d != nil {
+		out.family("sledctl_doctor_checks", "gauge", "Checks that failed or warned when doctor last ran.")
+		out.sample("sledctl_doctor_checks", float64(d.Failed), "result", "fail")
+		out.sample("sledctl_doctor_checks", float64(d.Warned), "result", "warn")
+		out.one("sledctl_doctor_run_timestamp_seconds", "gauge", "When doctor last ran.", float64(d.Time.Unix()))
+	}
+}
+
+// problemFigures counts problems by code and severity; a code says which command to type.
+func problemFigures(out *exposition, problems []status.Problem) {
+	type kind struct{ code, severity string }
+	counts := map[kind]int{}
+	for _, p := range problems {
+		counts[kind{p.Code, string(p.Severity)}]++
+	}
+	out.family("sledctl_problems", "gauge", "Problems that sledctl status shows, by code and severity.")
+	for _, k := range slices.SortedFunc(maps.Keys(counts), func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.severity, b.severity))
+	}) {
+		out.sample("sledctl_problems", float64(counts[k]), "code", k.code, "severity", k.severity)
+	}
+}
+
+func poolFigures(out *exposition, pools []status.Pool) {
+	for _, f := range []struct {
+		name, help string
+		value      func(status.Pool) float64
+	}{
+		{"sledctl_pool_size_bytes", "Size of a pool.", func(p status.Pool) float64 { return float64(p.Size) }},
+		{"sledctl_pool_used_bytes", "What a pool has in use.", func(p status.Pool) float64 { return float64(p.Used) }},
+		{"sledctl_pool_free_bytes", "What a pool has free.", func(p status.Pool) float64 { return float64(p.Free) }},
+		{"sledctl_pool_working", "Whether a pool answers: 1, else 0.", func(p status.Pool) float64 { return figure(p.Works()) }},
+	} {
+		out.family(f.name, "gauge", f.help)
+		for _, p := range pools {
+			out.sample(f.name, f.value(p), "pool", p.Name)
+		}
+	}
 }
