@@ -18,24 +18,22 @@ func settings(e *cli.Env) (doctor.Settings, host.Host, error) {
 	if err != nil {
 		return doctor.Settings{}, nil, err
 	}
-	how := cli.BaseSettings(c).Packaging
+	kind, lacking := packagingOn(cli.BaseSettings(c).Packaging, h.Files())
 	return doctor.Settings{
-		RunDir: c.Paths.Run, LedgerDir: c.Paths.Ledger, Image: installsImages(how, h.Files()),
+		RunDir: c.Paths.Run, LedgerDir: c.Paths.Ledger, Image: kind == packaging.Image, Lacking: lacking,
 		Reservoir: uint64(c.Instance.Reservoir.Size), Memory: uint64(c.Instance.Memory),
 		ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub, MTU: c.Network.MTU,
 		Records: func(ctx context.Context) (doctor.Recorded, error) { return recorded(ctx, e) },
 	}, h, nil
 }
 
-// installsImages says whether zones are installed from Oxide's image, as far as it is
-// known: a host that lacks what either way needs is another check's.
-func installsImages(how packaging.Settings, files host.Files) bool {
+// packagingOn is how Propolis comes into a zone here, or why it cannot.
+func packagingOn(how packaging.Settings, files host.Files) (packaging.Kind, error) {
 	seen, err := how.Look(files)
 	if err != nil {
-		return false
+		return "", err
 	}
-	kind, err := how.Decide(seen)
-	return err == nil && kind == packaging.Image
+	return how.Decide(seen)
 }
 
 // recorded is what the ledger says that doctor compares with the host. Without a ledger

@@ -1,12 +1,16 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sledctl/sledctl/illumos/system"
+)
 
 // memoryChecks ask whether guests get their memory.
 func memoryChecks() []Check {
 	const group = "memory"
 	return []Check{
-		{ID: "reservoir", Group: group, About: "the VMM reservoir has room for the largest instance", Asks: []Question{askReservoir, askRecords}, Judge: judgeReservoir},
+		{ID: "reservoir", Group: group, About: "the VMM reservoir has room for the largest instance", Asks: []Question{askReservoir, askRecords, askKernel}, Judge: judgeReservoir},
 		{ID: "swap", Group: group, About: "virtual memory is left for zones and their servers", Asks: []Question{askSwap}, Judge: judgeSwap},
 	}
 }
@@ -22,6 +26,9 @@ func size(n uint64) string {
 // judgeReservoir compares the reservoir with the largest instance. A published server
 // always takes guests' memory from it; others do if it is larger than 512 MiB.
 func judgeReservoir(s Seen) Finding {
+	if s.Kernel.Distribution == system.SmartOS {
+		return fine("sledctl runs no VMs on SmartOS")
+	}
 	r, needs, who := s.Reservoir, s.Settings.Memory, "an instance"
 	if s.Records.Instance != "" {
 		needs, who = s.Records.Largest, s.Records.Instance

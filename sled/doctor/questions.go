@@ -20,6 +20,8 @@ import (
 type Settings struct {
 	RunDir    string // where the last result is kept
 	LedgerDir string // paths.ledger; empty: the M.2s
+	// Lacking is why Propolis cannot come into a zone here; nil: it can.
+	Lacking error
 	// Image says that zones are installed from Oxide's image, which has needs of its own.
 	Image bool
 

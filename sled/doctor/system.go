@@ -10,6 +10,7 @@ func systemChecks() []Check {
 		{ID: "kernel", Group: group, About: "the kernel is new enough for a propolis-server of today", Asks: []Question{askKernel}, Judge: judgeKernel},
 		{ID: "global-zone", Group: group, About: "sledctl runs in the global zone", Asks: []Question{askZone}, Judge: judgeZone},
 		{ID: "privileges", Group: group, About: "sledctl has all privileges", Asks: []Question{askPrivileges}, Judge: judgePrivileges},
+		{ID: "packaging", Group: group, About: "the brand and the files are there with which Propolis comes into a zone", Asks: []Question{askKernel}, Judge: judgePackaging},
 	}
 }
 
@@ -58,4 +59,16 @@ func judgePrivileges(s Seen) Finding {
 		return fails("the effective privileges are %s; changes need all", s.Privileges.Effective).then("pfexec sledctl doctor")
 	}
 	return fine("all")
+}
+
+// judgePackaging takes what instance ensure would say.
+func judgePackaging(s Seen) Finding {
+	why := s.Settings.Lacking
+	switch {
+	case s.Kernel.Distribution == system.SmartOS:
+		return fine("sledctl runs no VMs on SmartOS")
+	case why == nil:
+		return fine("all of it is there")
+	}
+	return fails("%v", why).byHand("install what is missing, or set propolis.packaging, propolis.directory and propolis.images").then("sledctl doctor")
 }
