@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,19 @@ func TestScreensOfTheDrill(t *testing.T) {
 			}
 			if b := run(terminal.Pretended{Terminal: true, Width: width, Environ: []string{"TERM=xterm", "NO_COLOR=1"}}, strings.Fields(screen.line)...); b.Out != a.Out {
 				t.Errorf("%s: other without colours than on a dumb terminal:\n%s", screen.line, b.Out)
+			}
+		}
+	}
+	for _, line := range append(slices.Clone(looks), "instance ensure new1 -n", "instance stop web02 -n", "instance delete web02 -n", "instance ensure --all -n",
+		"reap -n", "bootstrap -n", "zone halt web02 -n", "vnic list --instance web02", "instance get web02", "config show", "sim fault list", "sim disk list") {
+		line = strings.ReplaceAll(line, "web1", "web01")
+		a := run(terminal.Pretended{Terminal: true, Width: 80}, strings.Fields(line)...)
+		if a.Exit != 0 {
+			a.Errs = "" // a dumb terminal gets errors as they are
+		}
+		for text := range strings.Lines(a.Out + a.Errs) {
+			if wide := strings.TrimSpace(text); ansi.StringWidth(strings.TrimSuffix(text, "\n")) > 80 && strings.Contains(wide, " ") {
+				t.Errorf("%s at 80: %d columns: %s", line, ansi.StringWidth(text), text)
 			}
 		}
 	}

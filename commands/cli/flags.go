@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,6 +85,9 @@ func (e *Env) PrintPlan(m Mutation, reports ...operation.Report) error {
 			return err
 		}
 		some = some || text != ""
+		if e.Output.Screen(e.Streams.Out) && !m.Explain { // its commands can be copied
+			text = folded(text, e.Streams.Out.Width())
+		}
 		if _, err := fmt.Fprint(e.Streams.Out, text); err != nil {
 			return err
 		}
@@ -95,6 +99,15 @@ func (e *Env) PrintPlan(m Mutation, reports ...operation.Report) error {
 		return ErrDifferences
 	}
 	return nil
+}
+
+// folded is a text with no line that is wider than this, as far as it has blanks.
+func folded(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(terminal.Folded(strings.TrimSuffix(line, "\n"), width) + "\n")
+	}
+	return b.String()
 }
 
 // SizeFlag is a flag that takes a size as zfs(8) writes them.

@@ -214,7 +214,7 @@ func (p *Progress) Say(format string, args ...any) {
 	if p.streams.Err.Terminal {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		_ = p.line().Println(terminal.Printable(fmt.Sprintf(format, args...)))
+		_ = p.line().Println(terminal.Folded(terminal.Printable(fmt.Sprintf(format, args...)), p.streams.Err.Width()))
 	}
 }
 
@@ -229,7 +229,11 @@ func (p *Progress) Tell(text string) {
 func (p *Progress) Warn(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.line().Println("sledctl: " + p.streams.Err.Style(terminal.Warn, "warning:") + " " + terminal.Printable(err.Error()))
+	text := "sledctl: " + p.streams.Err.Style(terminal.Warn, "warning:") + " " + terminal.Printable(err.Error())
+	if p.streams.Err.Terminal {
+		text = terminal.Folded(text, p.streams.Err.Width())
+	}
+	_ = p.line().Println(text)
 }
 
 // changed reports whether something was changed on the host that stands.

@@ -33,6 +33,25 @@ func Wrapped(text string, width int) []string {
 	return lines
 }
 
+// Folded breaks a line at its blanks, and leaves them as they are: what follows begins in the
+// fifth column. A word that is wider stays whole.
+func Folded(line string, width int) string {
+	const indent = "    "
+	var b strings.Builder
+	for ansi.StringWidth(line) > width {
+		text := len(line) - len(strings.TrimLeft(line, " "))
+		at := strings.LastIndexByte(ansi.Truncate(line, width+1, ""), ' ')
+		if at <= text {
+			if at = strings.IndexByte(line[text:], ' ') + text; at < text {
+				break
+			}
+		}
+		b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
+		line = indent + strings.TrimLeft(line[at:], " ")
+	}
+	return b.String() + line
+}
+
 // headOf is the beginning of a word that fits into a line.
 func headOf(word string, width int) string {
 	head := ansi.Truncate(word, width, "")
