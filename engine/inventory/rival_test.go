@@ -45,7 +45,7 @@ func TestOtherOwnersAreNamed(t *testing.T) {
 		"another instance of it":           {sim.Options{}, "oxide/sled-agent:second", true, "svc:/oxide/sled-agent:second is online"},
 		"one whose name is longer":         {sim.Options{}, "oxide/sled-agent-sim", true, ""},
 		"vmadmd, over its pool":            {sim.Options{Mode: world.SmartOS, M2: -1, U2: -1}, "system/smartdc/vmadmd", true, "svc:/system/smartdc/vmadmd:default is online"},
-		"vmadmd, next to pools of sledctl": {sim.Options{Mode: world.SmartOS}, "system/smartdc/vmadmd", true, ""},
+		"vmadmd, next to pools of sledctl": {sim.Options{Mode: world.SmartOS, M2: 2, U2: 4}, "system/smartdc/vmadmd", true, ""},
 		"vmadmd, which is off":             {sim.Options{Mode: world.SmartOS, M2: -1, U2: -1}, "system/smartdc/vmadmd", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
