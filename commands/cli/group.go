@@ -100,8 +100,8 @@ func (e *Env) Run(r Runner) func(*cobra.Command, []string) error {
 			return &interruptedError{err}
 		}
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-			if e.Progress.follows {
-				err = context.DeadlineExceeded // it may end anywhere
+			if e.Progress.follows && e.Streams.Out.Wrote() {
+				err = context.DeadlineExceeded // it may end anywhere; before it shows anything, who does not answer is named
 			}
 			return &failure.TimeoutError{Limit: e.Flags.timeout, Err: err}
 		}

@@ -44,16 +44,21 @@ type Stream struct {
 	height func() int // nil: unknown
 	styles *lipgloss.Renderer
 	failed atomic.Pointer[error]
+	wrote  atomic.Bool
 }
 
 // Write is part of io.Writer. Failed remembers its first error.
 func (s *Stream) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
+	s.wrote.Store(true)
 	if err != nil {
 		s.failed.CompareAndSwap(nil, &err)
 	}
 	return n, err
 }
+
+// Wrote says whether anything was written yet.
+func (s *Stream) Wrote() bool { return s.wrote.Load() }
 
 // Failed is the first error of Write; nil: there was none.
 func (s *Stream) Failed() error {
