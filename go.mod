@@ -27,10 +27,7 @@ require (
 require (
 	github.com/coder/websocket v1.8.15
 	github.com/creack/pty v1.1.24
-	github.com/gdamore/tcell/v2 v2.13.10
 )
-
-require github.com/gdamore/encoding v1.0.1 // indirect
 
 require (
 	github.com/aymanbagabas/go-osc52/v2 v2.0.1 // indirect

@@ -5,39 +5,85 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"github.com/gdamore/tcell/v2"
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/commands/terminal/screen"
 	"github.com/sledctl/sledctl/commands/top"
+	"github.com/sledctl/sledctl/docs/pictures/emulator"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// topScreen is a top on a screen that is none.
+// topScreen is a top on a terminal that is none.
 type topScreen struct {
-	t     *testing.T
-	cells tcell.SimulationScreen
-	ran   chan string // the commands that were started
-	ends  chan error  // it has ended
+	t    *testing.T
+	desk *desk
+	ran  chan string // the commands that were started
+	ends chan error  // it has ended
+}
+
+// desk is a terminal: somebody types, and sees the screen.
+type desk struct {
+	mu      sync.Mutex
+	typed   []string
+	escaped bool // ESC was the last key
+	screen  *emulator.Screen
+}
+
+// Read gives the keys one by one: behind an ESC nothing comes for a while.
+func (d *desk) Read(p []byte) (int, error) {
+	time.Sleep(time.Millisecond)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.typed) == 0 || d.escaped {
+		d.escaped = false
+		return 0, nil
+	}
+	n := copy(p, d.typed[0])
+	d.escaped, d.typed = d.typed[0] == "\x1b", d.typed[1:]
+	return n, nil
+}
+
+func (d *desk) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(p), d.screen.Write(string(p))
+}
+
+func (d *desk) size() (width, height int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.screen.Width, d.screen.Height
+}
+
+func (d *desk) resize(width, height int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.screen = emulator.New(width, height)
+}
+
+func (d *desk) text() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.screen.Text()
 }
 
 // startTop starts one on the sled of a directory.
 func startTop(t *testing.T, sled string) *topScreen {
 	t.Helper()
-	s := &topScreen{t: t, cells: tcell.NewSimulationScreen("UTF-8"), ran: make(chan string, 10), ends: make(chan error, 1)}
-	taken, err := screen.On(s.cells)
+	s := &topScreen{t: t, desk: &desk{screen: emulator.New(100, 30)}, ran: make(chan string, 10), ends: make(chan error, 1)}
+	environ := []string{"SLEDCTL_HOST=sim:" + sled, "TERM=xterm", "HOME=" + t.TempDir()}
+	streams, _, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Size: s.desk.size, Environ: environ})
+	streams.In.Reader, streams.Out.Writer = s.desk, s.desk
+	taken, err := screen.Open(streams.In, streams.Out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cells.SetSize(100, 30)
-	environ := []string{"SLEDCTL_HOST=sim:" + sled, "TERM=xterm", "HOME=" + t.TempDir()}
-	streams, _, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 100, Environ: environ})
 	env := cli.NewEnv(streams, environ, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -58,41 +104,20 @@ func startTop(t *testing.T, sled string) *topScreen {
 	return s
 }
 
-func (s *topScreen) text() string {
-	width, height := s.cells.Size()
-	var b strings.Builder
-	for y := range height {
-		line := ""
-		for x := range width {
-			letter, _, _ := s.cells.Get(x, y)
-			line += letter
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
-}
-
 // shows waits until the screen shows something.
 func (s *topScreen) shows(want string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.text(), want); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.desk.text(), want); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%q is not on the screen:\n%s", want, s.text())
+			s.t.Fatalf("%q is not on the screen:\n%s", want, s.desk.text())
 		}
 	}
 }
 
 func (s *topScreen) types(keys string) {
-	for _, r := range keys {
-		switch r {
-		case '\n':
-			s.cells.InjectKey(tcell.KeyEnter, 0, 0)
-		case '\x1b':
-			s.cells.InjectKey(tcell.KeyEscape, 0, 0)
-		default:
-			s.cells.InjectKey(tcell.KeyRune, r, 0)
-		}
-	}
+	s.desk.mu.Lock()
+	defer s.desk.mu.Unlock()
+	s.desk.typed = append(s.desk.typed, strings.Split(strings.ReplaceAll(keys, "\n", "\r"), "")...)
 }
 
 // On the drill sled top shows what is wrong, filters as a list does, opens what other commands
@@ -114,7 +139,7 @@ func TestTopOnTheDrill(t *testing.T) {
 	s.types("/memroy>4G\n")
 	s.shows(`did you mean "memory"?`)
 	s.types("/")
-	s.cells.InjectKey(tcell.KeyCtrlU, 0, 0)
+	s.types("\x15") // ^U
 	s.types("state!=running\n")
 	s.shows("6 of 40 VMs: 1 migrating, 3 failed, 2 stopped   /filter: state!=running")
 	s.types("jj")
@@ -140,7 +165,7 @@ func TestTopOnTheDrill(t *testing.T) {
 		s.types(view.keys)
 		s.shows(view.shows)
 	}
-	s.cells.SetSize(60, 20)
+	s.desk.resize(60, 20)
 	s.shows("MEMORY  ADDRESS")
 	s.types("L")
 	if ran := <-s.ran; ran != "instance logs mail01 --follow" {
@@ -159,12 +184,12 @@ func TestTopOnTheDrill(t *testing.T) {
 
 // A panic while top looks ends it as an error, with the terminal given back.
 func TestTopGivesTheTerminalBackAfterAPanic(t *testing.T) {
-	cells := tcell.NewSimulationScreen("UTF-8")
-	taken, err := screen.On(cells)
+	streams, out, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Environ: []string{"TERM=xterm"}})
+	streams.In.Reader = &desk{}
+	taken, err := screen.Open(streams.In, streams.Out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	streams, _, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 80})
 	err = top.Run(t.Context(), top.Top{
 		Env: cli.NewEnv(streams, nil, ""), Screen: taken,
 		Run: func(context.Context, *terminal.Streams, []string, []string) int { panic("a defect") },
@@ -172,7 +197,7 @@ func TestTopGivesTheTerminalBackAfterAPanic(t *testing.T) {
 	if !errors.Is(err, plan.ErrPanic) {
 		t.Errorf("ends with %v", err)
 	}
-	if _, open := <-taken.Events(); open {
+	if !strings.HasSuffix(out.String(), "\x1b[?1049l") {
 		t.Error("the screen is not closed")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/commands/terminal/screen"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 )
@@ -197,12 +198,49 @@ func AddWatch(cmd *cobra.Command, every *time.Duration) {
 // often as look gives it, until q or ^C. An interruption is how one leaves it, and no error.
 func WatchLive(ctx context.Context, e *Env, every time.Duration, first string, look func(context.Context) (string, error)) error {
 	e.Progress.Follows()
-	live, err := terminal.NewLive(e.Streams.In, e.Streams.Out)
+	s, err := screen.Open(e.Streams.In, e.Streams.Out)
 	if err != nil {
 		return err
 	}
-	if err = live.Watch(ctx, every, first, look); errors.Is(err, ErrInterrupted) {
+	if err = watchOn(ctx, s, every, first, look); errors.Is(err, ErrInterrupted) {
 		err = nil
 	}
-	return cmp.Or(live.Close(), err)
+	return cmp.Or(s.Close(), err)
+}
+
+// watchOn draws a text, and every so often, or when the terminal has a new size, the next that
+// look gives, until q or ^C is typed. The error is that of look or of the screen, or the cause
+// of the context's end.
+func watchOn(ctx context.Context, s *screen.Screen, every time.Duration, text string, look func(context.Context) (string, error)) error {
+	for events := s.Events(); ; {
+		if err := s.Show(strings.Split(strings.TrimSuffix(text, "\n"), "\n")); err != nil {
+			return err
+		}
+		next := time.NewTimer(every)
+		for waiting := true; waiting; {
+			select {
+			case e, open := <-events:
+				switch {
+				case !open:
+					events = nil // the terminal is gone
+				case e.Key == "q" || e.Key == "^C":
+					return nil
+				case e.Key == "":
+					waiting = false
+				}
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-next.C:
+				waiting = false
+			}
+		}
+		var err error
+		text, err = look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		}
+	}
 }

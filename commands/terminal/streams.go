@@ -39,6 +39,8 @@ type Stream struct {
 	Color    bool // implies Terminal
 	// Erase says that a line can be erased, which a dumb terminal cannot.
 	Erase bool
+	// Second says that there is a second screen, behind which the first one stays as it is.
+	Second bool
 
 	width  func() int
 	height func() int // nil: unknown
@@ -130,6 +132,7 @@ func newStream(w io.Writer, terminal bool, environ []string, width func() int) *
 		Terminal: terminal,
 		Color:    erase && lookup(environ, "NO_COLOR") == "",
 		Erase:    erase,
+		Second:   erase && !strings.HasPrefix(kind, "sun"), // the console of illumos
 		width:    width,
 	}
 	s.styles = newRenderer(w, s.Color)
@@ -150,20 +153,28 @@ func lookup(environ []string, name string) string {
 // Pretended says what kind of streams Buffers pretends to be.
 type Pretended struct {
 	In       string
-	Terminal bool     // all three
-	Width    int      // 0: not told
-	Environ  []string // none means no TERM, so no colour
+	Terminal bool // all three
+	Width    int  // 0: not told
+	// Size is instead of Width, and is asked again and again.
+	Size    func() (width, height int)
+	Environ []string // none means no TERM, so no colour
 }
 
 // Buffers are streams for tests, with what was written to Out and Err.
 func Buffers(p Pretended) (s *Streams, out, err *bytes.Buffer) {
 	out, err = &bytes.Buffer{}, &bytes.Buffer{}
-	width := func() int { return p.Width }
-	return &Streams{
+	width, height := func() int { return p.Width }, func() int { return 0 }
+	if p.Size != nil {
+		width = func() int { w, _ := p.Size(); return w }
+		height = func() int { _, h := p.Size(); return h }
+	}
+	s = &Streams{
 		In:  Input{Reader: strings.NewReader(p.In), Terminal: p.Terminal},
 		Out: newStream(out, p.Terminal, p.Environ, width),
 		Err: newStream(err, p.Terminal, p.Environ, width),
-	}, out, err
+	}
+	s.Out.height = height
+	return s, out, err
 }
 
 // Sheet is streams as of a terminal of a size, with the colours of another one, and what was

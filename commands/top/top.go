@@ -46,7 +46,7 @@ process of its own: it goes on if top ends.`,
 				if !env.Streams.In.Terminal || !env.Streams.Out.Erase {
 					return &cli.UsageError{Text: "top needs a terminal that can be drawn on", Advice: "use sledctl status --watch"}
 				}
-				s, err := screen.Open()
+				s, err := screen.Open(env.Streams.In, env.Streams.Out)
 				if err != nil {
 					return &cli.UsageError{Text: fmt.Sprintf("top cannot draw on this terminal: %v", err), Advice: "use sledctl status --watch"}
 				}
@@ -86,7 +86,7 @@ type seen struct {
 
 // Run shows the screen until somebody leaves it, and closes it.
 func Run(ctx context.Context, t Top) error {
-	defer t.Screen.Close()
+	defer func() { _ = t.Screen.Close() }() // also after a panic
 	ctx, cancel := context.WithCancel(ctx)
 	m := &model{now: t.Env.Now()}
 	m.pages[viewStorage].begin, m.pages[viewWork].begin = true, true
@@ -104,7 +104,9 @@ func Run(ctx context.Context, t Top) error {
 	ticker := time.NewTicker(cli.WatchBeat)
 	defer ticker.Stop()
 	for {
-		t.Screen.Show(m.draw(t.Env.Streams.Out.Style))
+		if err := t.Screen.Show(m.draw(t.Env.Streams.Out.Style)); err != nil {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); cause != cli.ErrInterrupted {

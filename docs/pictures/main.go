@@ -20,6 +20,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sledctl/sledctl/docs/pictures/emulator"
 )
 
 // shot is one picture.
@@ -143,7 +145,7 @@ func take(ctx context.Context, program, sled, dir string, shots []shot) error {
 }
 
 // take runs the command on a terminal until it shows what is wanted.
-func (s shot) take(ctx context.Context, program, sled string) (*screen, error) {
+func (s shot) take(ctx context.Context, program, sled string) (*emulator.Screen, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := command(ctx, program, sled, strings.Fields(s.args)...)
@@ -156,7 +158,7 @@ func (s shot) take(ctx context.Context, program, sled string) (*screen, error) {
 		_ = terminal.Close()
 		_ = cmd.Wait() // it may have been stopped in the middle
 	}()
-	seen, keys := newScreen(s.width, s.height), s.keys
+	seen, keys := emulator.New(s.width, s.height), s.keys
 	for said := range chunks(terminal) {
 		switch {
 		case said == "" && len(keys) > 0: // it waits for somebody
@@ -165,16 +167,16 @@ func (s shot) take(ctx context.Context, program, sled string) (*screen, error) {
 			}
 			keys = keys[1:]
 		default:
-			if err := seen.write(said); err != nil {
+			if err := seen.Write(said); err != nil {
 				return nil, err
 			}
 		}
-		if s.until != nil && len(keys) == 0 && s.until.MatchString(seen.text()) {
+		if s.until != nil && len(keys) == 0 && s.until.MatchString(seen.Text()) {
 			return seen, nil
 		}
 	}
 	if s.until != nil {
-		return nil, fmt.Errorf("the screen has never shown %q, and at the end:\n%s", s.until, seen.text())
+		return nil, fmt.Errorf("the screen has never shown %q, and at the end:\n%s", s.until, seen.Text())
 	}
 	return seen, nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"html"
 	"strings"
+
+	"github.com/sledctl/sledctl/docs/pictures/emulator"
 )
 
 // The measures of a picture, in its own units.
@@ -23,19 +25,19 @@ var colours = [16][2]string{
 }
 
 // svg draws a screen below the command that was typed.
-func svg(typed string, s *screen) string {
-	rows := s.used()
-	width, height := float64(s.width)*cellWidth+2*margin, title+float64(rows)*cellHeight+2*margin
+func svg(typed string, s *emulator.Screen) string {
+	rows := s.Used()
+	width, height := float64(s.Width)*cellWidth+2*margin, title+float64(rows)*cellHeight+2*margin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n",
 		width, height, width, height, html.EscapeString("$ "+typed))
 	b.WriteString(sheet())
 	fmt.Fprintf(&b, `<rect class="page" width="%.0f" height="%.0f" rx="6"/>`+"\n", width, height)
 	fmt.Fprintf(&b, `<text class="typed" x="%.1f" y="%.1f">$ %s</text>`+"\n", margin, margin+13, html.EscapeString(typed))
-	for y, row := range s.rows[:rows] {
+	for y, row := range s.Rows[:rows] {
 		for _, r := range runs(row) {
 			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" textLength="%.1f"%s>%s</text>`+"\n", margin+float64(r.at)*cellWidth,
-				title+margin+float64(y)*cellHeight+13, float64(len([]rune(r.text)))*cellWidth, class(r.style), html.EscapeString(r.text))
+				title+margin+float64(y)*cellHeight+13, float64(len([]rune(r.text)))*cellWidth, class(r.Style), html.EscapeString(r.text))
 		}
 	}
 	b.WriteString("</svg>\n")
@@ -54,18 +56,18 @@ func sheet() string {
 		"@media(prefers-color-scheme:dark){text{fill:#c9d1d9}.page{fill:#0d1117;stroke:#30363d}" + dark.String() + "}</style>\n"
 }
 
-func class(s style) string {
+func class(s emulator.Style) string {
 	var all []string
-	if s.fg >= 0 {
-		all = append(all, fmt.Sprintf("c%d", s.fg))
+	if s.Fg >= 0 {
+		all = append(all, fmt.Sprintf("c%d", s.Fg))
 	}
-	if s.bold || s.reversed {
+	if s.Bold || s.Reversed {
 		all = append(all, "b")
 	}
-	if s.faint {
+	if s.Faint {
 		all = append(all, "f")
 	}
-	if s.underlined || s.reversed {
+	if s.Underlined || s.Reversed {
 		all = append(all, "u")
 	}
 	if len(all) == 0 {
@@ -78,24 +80,24 @@ func class(s style) string {
 type run struct {
 	at   int // its first column
 	text string
-	style
+	emulator.Style
 }
 
 // runs are those of a row. Two spaces part them, so that the columns of a table stay where
 // they are, whatever the font is.
-func runs(row []cell) []run {
+func runs(row []emulator.Cell) []run {
 	var all []run
 	var open *run
 	blanks := 0
 	for x, c := range row {
-		if c.text == "" || c.text == " " {
+		if c.Text == "" || c.Text == " " {
 			blanks++
 			continue
 		}
-		if open != nil && open.style == c.style && blanks < 2 {
-			open.text += strings.Repeat(" ", blanks) + c.text
+		if open != nil && open.Style == c.Style && blanks < 2 {
+			open.text += strings.Repeat(" ", blanks) + c.Text
 		} else {
-			all = append(all, run{x, c.text, c.style})
+			all = append(all, run{x, c.Text, c.Style})
 			open = &all[len(all)-1]
 		}
 		blanks = 0

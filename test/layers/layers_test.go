@@ -51,13 +51,14 @@ func layers() map[string]place {
 		"docs/generate":            {layer: 9, machine: []use{useFiles}},
 		"packaging":                {layer: 9, machine: []use{useExec, useFiles}}, // builds the program
 		"docs/pictures":            {layer: 9, machine: []use{useExec, useFiles}}, // runs the program on a terminal
+		"docs/pictures/emulator":   {layer: 9, below: 1},
 		"commands":                 {layer: 7},
 		"commands/config":          {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
 		"commands/progress":        {by: []string{"commands/cli"}, imports: []string{"commands/terminal", "engine/operation", "engine/plan"}},
 		"commands/sleds":           {by: []string{"commands/cli", "commands/sled"}, imports: []string{"commands/terminal", "host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 		"commands/query":           {by: commandLine(), imports: []string{"commands/terminal", "host/fault", "illumos/naming"}},
-		"commands/terminal":        {by: append(commandLine(), "commands/query", "commands/progress", "commands/sleds"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
-		"commands/terminal/screen": {by: []string{"commands/top"}, imports: []string{}},
+		"commands/terminal":        {by: append(commandLine(), "commands/query", "commands/progress", "commands/sleds", "commands/terminal/screen"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"commands/terminal/screen": {by: []string{"commands/cli", "commands/top"}, imports: []string{"commands/terminal"}},
 
 		// A folder for each word that a command line begins with, and what they share.
 		"commands/agent":       {layer: 7, below: 1},
@@ -161,7 +162,6 @@ func libraries() map[string][]string {
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"commands/terminal"},
 		"github.com/creack/pty":             {"docs/pictures"},
-		"github.com/gdamore/tcell/v2":       {"commands/terminal/screen"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {"test/sledtest"},
 		"github.com/google/go-cmp":          {"test/sledtest", "test/steptest"},
@@ -169,7 +169,7 @@ func libraries() map[string][]string {
 		"go.uber.org/goleak":                {},
 		"testing":                           {"test/hosttest/expect", "test/sledtest", "test/steptest"},
 		"github.com/stretchr/testify":       {},
-		"golang.org/x/sys/unix":             {"commands/top", "host", "sim", "sim/"},
+		"golang.org/x/sys/unix":             {"commands/terminal", "commands/top", "host", "sim", "sim/"},
 		"github.com/pelletier/go-toml":      {"commands/config", "commands/sleds", "sled/instance/documents", "propolis/spec"},
 	}
 }

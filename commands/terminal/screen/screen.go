@@ -1,12 +1,17 @@
-// Package screen is a full screen on a terminal: lines are shown, keys and new sizes
-// come. It is all that sledctl knows of tcell, and nothing of it runs before Open.
+// Package screen is a full screen on a terminal: lines are shown in place, keys and new sizes
+// come. It uses what every terminal of a sled has (ECMA-48 and the second screen of xterm; the
+// console of illumos, TERM=sun, has no second one), and asks the terminal nothing.
 package screen
 
 import (
+	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/gdamore/tcell/v2"
+
+	"github.com/sledctl/sledctl/commands/terminal"
 )
 
 // Event is a key, or a new size.
@@ -17,133 +22,179 @@ type Event struct {
 
 // Screen is a terminal that is taken.
 type Screen struct {
-	cells  tcell.Screen
+	in     terminal.Input
+	out    *terminal.Stream
 	events chan Event
+	gone   func() // ends the events
+
+	restore func()        // the terminal's modes
+	stop    chan struct{} // ends listen; nil: it does not run
+	stopped chan struct{}
+
+	shown         []string // what stands in each line
+	width, height int      // for which it was drawn
 }
 
-// Open takes the terminal of this process. Close it, whatever happens.
-func Open() (*Screen, error) {
-	cells, err := tcell.NewScreen()
-	if err != nil {
-		return nil, err
+// beat is how long a sequence of a key may take to come, and how soon a new size is seen.
+const beat = 50 * time.Millisecond
+
+// Open takes the terminal. Keys come only if the input is a terminal. Close it, whatever
+// happens.
+func Open(in terminal.Input, out *terminal.Stream) (*Screen, error) {
+	events := make(chan Event, 16)
+	s := &Screen{in: in, out: out, events: events, gone: sync.OnceFunc(func() { close(events) })}
+	return s, s.take()
+}
+
+// take makes the terminal ours, and listens.
+func (s *Screen) take() error {
+	s.restore = func() {}
+	if s.in.Terminal {
+		restore, err := s.in.Raw()
+		if err != nil {
+			return err
+		}
+		s.restore = restore
 	}
-	return On(cells)
-}
-
-// On takes a screen of tcell's, as a simulated one.
-func On(cells tcell.Screen) (*Screen, error) {
-	if err := cells.Init(); err != nil {
-		return nil, err
+	begin := "\x1b[H\x1b[J"
+	if s.out.Second {
+		begin = ansi.SetAltScreenSaveCursorMode + ansi.HideCursor + begin
 	}
-	s := &Screen{cells: cells, events: make(chan Event, 16)}
-	go s.listen()
-	return s, nil
+	if _, err := fmt.Fprint(s.out, begin); err != nil {
+		s.restore()
+		return err
+	}
+	s.shown = nil
+	s.stop, s.stopped = make(chan struct{}), make(chan struct{})
+	go s.listen(s.stop, s.stopped)
+	return nil
 }
 
-// listen passes on what happens, until the screen is closed.
-func (s *Screen) listen() {
-	defer close(s.events)
+// give gives the terminal back as it was.
+func (s *Screen) give() error {
+	close(s.stop)
+	for waiting := true; waiting; {
+		select {
+		case <-s.stopped:
+			waiting = false
+		case <-s.events: // typed too late
+		}
+	}
+	end := "\x1b[H\x1b[J"
+	if s.out.Second {
+		end = ansi.ShowCursor + ansi.ResetAltScreenSaveCursorMode
+	}
+	_, err := fmt.Fprint(s.out, end)
+	s.restore()
+	return err
+}
+
+// listen passes on what is typed, and new sizes, until it is stopped. The events end when the
+// terminal is gone.
+func (s *Screen) listen(stop <-chan struct{}, stopped chan<- struct{}) {
+	defer close(stopped)
+	width, height := s.Size()
+	var typed []byte
+	var some [256]byte
 	for {
-		switch e := s.cells.PollEvent().(type) {
-		case nil:
+		n, err := s.wait(stop, some[:])
+		if err != nil {
+			s.gone()
 			return
-		case *tcell.EventResize:
-			s.cells.Sync()
-			width, height := e.Size()
-			s.events <- Event{Width: width, Height: height}
-		case *tcell.EventKey:
-			if key := nameOf(e); key != "" {
-				s.events <- Event{Key: key}
-			}
+		}
+		keys, rest := decoded(append(typed, some[:n]...), n == 0)
+		typed = rest
+		for _, key := range keys {
+			s.pass(stop, Event{Key: key})
+		}
+		if w, h := s.Size(); w != width || h != height {
+			width, height = w, h
+			s.pass(stop, Event{Width: w, Height: h})
+		}
+		select {
+		case <-stop:
+			return
+		default:
 		}
 	}
 }
 
-// Events are those of the terminal; closed: the screen is.
+// wait is what is typed within a beat.
+func (s *Screen) wait(stop <-chan struct{}, p []byte) (int, error) {
+	if s.in.Terminal {
+		return s.in.ReadWithin(p, beat)
+	}
+	select {
+	case <-stop:
+	case <-time.After(beat):
+	}
+	return 0, nil
+}
+
+func (s *Screen) pass(stop <-chan struct{}, e Event) {
+	select {
+	case s.events <- e:
+	case <-stop:
+	}
+}
+
+// Events are those of the terminal; closed: it is gone.
 func (s *Screen) Events() <-chan Event { return s.events }
 
 // Size is that of the terminal, in cells.
-func (s *Screen) Size() (width, height int) { return s.cells.Size() }
+func (s *Screen) Size() (width, height int) { return s.out.Width(), s.out.Height() }
 
-// Close gives the terminal back as it was.
-func (s *Screen) Close() {
-	s.cells.Fini()
-	for range s.events { // until listen has seen it
+// Close gives the terminal back as it was, at the first call.
+func (s *Screen) Close() error {
+	if s.stop == nil {
+		return nil
 	}
+	err := s.give()
+	s.stop = nil
+	return err
 }
 
 // Lend gives the terminal to somebody else, as it was, until use returns.
 func (s *Screen) Lend(use func() error) error {
-	if err := s.cells.Suspend(); err != nil {
-		return err
+	err := s.Close()
+	if err == nil {
+		err = use()
 	}
-	err := use()
-	if again := s.cells.Resume(); err == nil {
+	if again := s.take(); err == nil {
 		err = again
 	}
 	return err
 }
 
-// names are those of the keys that have no letter.
-var names = map[tcell.Key]string{
-	tcell.KeyEnter: "enter", tcell.KeyEscape: "esc", tcell.KeyTab: "tab", tcell.KeyBacktab: "backtab",
-	tcell.KeyBackspace: "backspace", tcell.KeyBackspace2: "backspace", tcell.KeyDelete: "backspace",
-	tcell.KeyUp: "up", tcell.KeyDown: "down", tcell.KeyPgUp: "pgup", tcell.KeyPgDn: "pgdn", tcell.KeyHome: "home", tcell.KeyEnd: "end",
-	tcell.KeyCtrlC: "^C", tcell.KeyCtrlU: "^U",
-}
-
-func nameOf(e *tcell.EventKey) string {
-	if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 {
-		return string(e.Rune())
-	}
-	return names[e.Key()]
-}
-
 // Show shows lines from the upper edge on. Their looks are SGR sequences, as
-// terminal.Stream.Style writes them.
-func (s *Screen) Show(lines []string) {
-	s.cells.Clear()
-	for y, line := range lines {
-		s.line(y, line)
-	}
-	s.cells.Show()
-}
-
-func (s *Screen) line(y int, text string) {
-	style, x := tcell.StyleDefault, 0
-	parser := ansi.NewParser()
-	for len(text) > 0 {
-		part, width, n, _ := ansi.DecodeSequence(text, ansi.NormalState, parser)
-		text = text[n:]
-		switch {
-		case width > 0:
-			letters := []rune(part)
-			s.cells.SetContent(x, y, letters[0], letters[1:], style)
-			x += width
-		case strings.HasPrefix(part, "\x1b[") && strings.HasSuffix(part, "m"):
-			style = restyled(style, parser.Params())
+// terminal.Stream.Style writes them. Only lines that are new are written: a serial console
+// takes a millisecond for each letter. What the screen has no room for is left out.
+func (s *Screen) Show(lines []string) error {
+	width, height := s.Size()
+	if s.shown == nil || width != s.width || height != s.height {
+		s.shown, s.width, s.height = make([]string, height), width, height
+		for y := range s.shown {
+			s.shown[y] = "\x00" // nothing that is shown
 		}
 	}
-}
-
-// restyled is a style after an SGR sequence: the looks that sledctl has.
-func restyled(style tcell.Style, params ansi.Params) tcell.Style {
-	if len(params) == 0 {
-		return tcell.StyleDefault
-	}
-	for _, p := range params {
-		switch n := p.Param(0); {
-		case n == 0:
-			style = tcell.StyleDefault
-		case n == 1:
-			style = style.Bold(true)
-		case n == 2:
-			style = style.Dim(true)
-		case n == 7:
-			style = style.Reverse(true)
-		case n >= 30 && n <= 37:
-			style = style.Foreground(tcell.PaletteColor(n - 30))
+	var b strings.Builder
+	for y, was := range s.shown {
+		line := ""
+		if y < len(lines) {
+			line = ansi.Truncate(lines[y], width, "")
+		}
+		if line == was {
+			continue
+		}
+		s.shown[y] = line
+		b.WriteString(ansi.CursorPosition(1, y+1) + ansi.EraseEntireLine + line)
+		if strings.Contains(line, "\x1b[") {
+			b.WriteString(ansi.ResetStyle)
 		}
 	}
-	return style
+	if b.Len() == 0 {
+		return nil
+	}
+	_, err := fmt.Fprint(s.out, b.String())
+	return err
 }

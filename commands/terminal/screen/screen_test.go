@@ -1,85 +1,147 @@
-package screen_test
+package screen
 
 import (
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/gdamore/tcell/v2"
-
-	"github.com/sledctl/sledctl/commands/terminal/screen"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/docs/pictures/emulator"
 )
 
-func open(t *testing.T) (*screen.Screen, tcell.SimulationScreen) {
+// desk is a terminal of 20 to 4 at which nobody types.
+func desk(t *testing.T, environ ...string) (*Screen, func() *emulator.Screen, func() string) {
 	t.Helper()
-	cells := tcell.NewSimulationScreen("UTF-8")
-	s, err := screen.On(cells)
+	streams, out, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Size: func() (int, int) { return 20, 4 }, Environ: append([]string{"TERM=xterm"}, environ...)})
+	streams.In.Terminal = false
+	s, err := Open(streams.In, streams.Out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells.SetSize(20, 4)
-	return s, cells
+	t.Cleanup(func() { _ = s.Close() })
+	seen := func() *emulator.Screen {
+		e := emulator.New(20, 4)
+		if err := e.Write(out.String()); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	return s, seen, out.String
 }
 
-// Lines are shown with their looks, and nothing is left of what stood there before.
+// Lines are shown with their looks, nothing is left of what stood there before, and what has
+// no room is left out.
 func TestLinesAreShown(t *testing.T) {
-	s, cells := open(t)
-	defer s.Close()
-	s.Show([]string{"something that was there", "and here"})
-	s.Show([]string{"\x1b[1mNAME\x1b[0m é \x1b[31mFAILED\x1b[0m"})
-	all, width, _ := cells.GetContents()
-	var text strings.Builder
-	for _, c := range all[:2*width] {
-		text.WriteString(string(c.Runes))
+	s, seen, _ := desk(t)
+	show(t, s, "something that was there and is too long", "and here", "3", "4", "5")
+	if got := seen().Text(); got != "something that was t\nand here\n3\n4\n" {
+		t.Errorf("shows\n%s", got)
 	}
-	if got := strings.TrimSpace(text.String()); got != "NAME é FAILED" {
+	show(t, s, "\x1b[1mNAME\x1b[0m é \x1b[31mFAILED")
+	e := seen()
+	if got := strings.TrimSpace(e.Text()); got != "NAME é FAILED" {
 		t.Errorf("shows %q", got)
 	}
-	if _, _, bold := all[0].Style.Decompose(); bold&tcell.AttrBold == 0 {
-		t.Error("NAME is not bold")
+	if row := e.Rows[0]; !row[0].Bold || row[5].Bold || row[7].Fg != 1 {
+		t.Errorf("the looks are %+v", row)
 	}
-	if fg, bg, _ := all[7].Style.Decompose(); fg != tcell.PaletteColor(1) || bg != tcell.ColorDefault {
-		t.Errorf("FAILED is %v on %v", fg, bg)
-	}
-	if fg, _, bold := all[5].Style.Decompose(); fg != tcell.ColorDefault || bold != 0 {
+	show(t, s, "", "plain")
+	if row := seen().Rows[1]; row[0].Fg != -1 {
 		t.Error("what follows a look has it, too")
 	}
 }
 
-// Keys come by name, and others not at all.
-func TestKeysComeByName(t *testing.T) {
-	s, cells := open(t)
-	defer s.Close()
-	for _, k := range []struct {
-		key  tcell.Key
-		rune rune
-		mod  tcell.ModMask
-	}{
-		{tcell.KeyRune, 'q', 0}, {tcell.KeyRune, 'x', tcell.ModAlt}, {tcell.KeyF5, 0, 0}, {tcell.KeyEnter, 0, 0}, {tcell.KeyPgDn, 0, 0}, {tcell.KeyCtrlC, 0, 0},
-	} {
-		cells.InjectKey(k.key, k.rune, k.mod)
+// Lines that are as they were are not written again.
+func TestOnlyNewLinesAreWritten(t *testing.T) {
+	s, _, written := desk(t)
+	show(t, s, "one", "two")
+	before := written()
+	show(t, s, "one", "2")
+	if got, want := strings.TrimPrefix(written(), before), "\x1b[2;1H\x1b[2K2"; got != want {
+		t.Errorf("writes %q, not %q", got, want)
 	}
-	var got []string
-	for len(got) < 4 {
-		select {
-		case e := <-s.Events():
-			if e.Key != "" {
-				got = append(got, e.Key)
-			}
-		case <-time.After(5 * time.Second):
-			t.Fatalf("only %q came", got)
-		}
-	}
-	if want := "q enter pgdn ^C"; strings.Join(got, " ") != want {
-		t.Errorf("%q, not %q", got, want)
+	before = written()
+	show(t, s, "one", "2")
+	if got := strings.TrimPrefix(written(), before); got != "" {
+		t.Errorf("writes %q for nothing", got)
 	}
 }
 
-// A screen that is closed ends its events.
-func TestAClosedScreenHasNoMoreEvents(t *testing.T) {
-	s, _ := open(t)
-	s.Close()
-	if _, open := <-s.Events(); open {
-		t.Error("an event comes after the end")
+// What was on the terminal is there again when it is closed, or lent.
+func TestTheTerminalIsGivenBack(t *testing.T) {
+	for _, c := range []struct{ kind, begins, ends string }{
+		{"xterm", "\x1b[?1049h\x1b[?25l\x1b[H\x1b[J", "\x1b[?25h\x1b[?1049l"},
+		{"sun-color", "\x1b[H\x1b[J", "\x1b[H\x1b[J"},
+	} {
+		s, _, written := desk(t, "TERM="+c.kind)
+		show(t, s, "one")
+		lent := ""
+		if err := s.Lend(func() error { lent = written(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(lent, c.begins) || !strings.HasSuffix(lent, c.ends) {
+			t.Errorf("%s: %q", c.kind, lent)
+		}
+		show(t, s, "one")
+		if again := strings.TrimPrefix(written(), lent); !strings.HasPrefix(again, c.begins) || !strings.Contains(again, "one") {
+			t.Errorf("%s: afterwards it writes %q", c.kind, again)
+		}
+		if err := s.Close(); err != nil || !strings.HasSuffix(written(), c.ends) {
+			t.Errorf("%s: %v, %q", c.kind, err, written())
+		}
+	}
+}
+
+// A terminal that is gone ends the events.
+func TestATerminalThatIsGoneEndsTheEvents(t *testing.T) {
+	streams, _, _ := terminal.Buffers(terminal.Pretended{Terminal: true, In: "q", Environ: []string{"TERM=xterm"}})
+	s, err := Open(streams.In, streams.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for e := range s.Events() {
+		keys = append(keys, e.Key)
+	}
+	if !slices.Equal(keys, []string{"q"}) {
+		t.Errorf("%q was typed", keys)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Keys come by name, and others not at all; half of one waits for the rest.
+func TestKeysComeByName(t *testing.T) {
+	for _, c := range []struct {
+		typed string
+		all   bool
+		keys  string
+		rest  string
+	}{
+		{typed: "qé\r", keys: "q é enter"},
+		{typed: "\x1b[A\x1bOB\x1b[5~\x1b[222z", keys: "up down pgup pgdn"},
+		{typed: "\x7f\x03\x15\x1b[Z\t", keys: "backspace ^C ^U backtab tab"},
+		{typed: "\x1bx\x1b[15~\x01\x1b[1;5Aq", keys: "q"},
+		{typed: "a\x1b", keys: "a", rest: "\x1b"},
+		{typed: "\x1b", all: true, keys: "esc"},
+		{typed: "\x1b\x1b[A", keys: "up"},
+		{typed: "\x1b[1", keys: "", rest: "\x1b[1"},
+		{typed: "\x1b[1", all: true, keys: ""},
+		{typed: "\x1bO", keys: "", rest: "\x1bO"},
+		{typed: "a\xc3", keys: "a", rest: "\xc3"},
+		{typed: "\xffq", keys: "q"},
+	} {
+		got, rest := decoded([]byte(c.typed), c.all)
+		if strings.Join(got, " ") != c.keys || string(rest) != c.rest {
+			t.Errorf("%q: %q and %q, not %q and %q", c.typed, got, rest, c.keys, c.rest)
+		}
+	}
+}
+
+func show(t *testing.T, s *Screen, lines ...string) {
+	t.Helper()
+	if err := s.Show(lines); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,8 +1,10 @@
-package main
+package emulator_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/sledctl/sledctl/docs/pictures/emulator"
 )
 
 // A screen shows what a terminal would.
@@ -24,36 +26,20 @@ func TestAScreenShowsWhatIsWritten(t *testing.T) {
 		{"the second screen", []string{"one\x1b[?1049hx"}, "x"},
 		{"a title", []string{"\x1b]0;sledctl\aone"}, "one"},
 	} {
-		s := newScreen(10, 3)
+		s := emulator.New(10, 3)
 		for _, said := range c.said {
-			if err := s.write(said); err != nil {
+			if err := s.Write(said); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		}
-		if is := strings.TrimRight(s.text(), "\n"); is != c.wants {
+		if is := strings.TrimRight(s.Text(), "\n"); is != c.wants {
 			t.Errorf("%s: %q, not %q", c.name, is, c.wants)
 		}
 	}
-	if err := newScreen(10, 3).write("\x1b[48;5;3mx"); err == nil {
+	if err := emulator.New(10, 3).Write("\x1b[48;5;3mx"); err == nil {
 		t.Error("a background is taken for nothing")
 	}
-	if err := newScreen(10, 3).write("\x1b[5S"); err == nil {
+	if err := emulator.New(10, 3).Write("\x1b[5S"); err == nil {
 		t.Error("a sequence that nobody knows is taken for nothing")
-	}
-}
-
-// A picture has every word where it stands, and how it looks.
-func TestAPictureHasWhatTheScreenHas(t *testing.T) {
-	s := newScreen(30, 3)
-	if err := s.write("\x1b[1mNAME\x1b[0m  STATE\r\n<web1>  \x1b[31mFAILED\x1b[0m of it"); err != nil {
-		t.Fatal(err)
-	}
-	drawn := svg("list", s)
-	for _, want := range []string{
-		">$ list<", `class="b">NAME<`, `x="12.0" y="51.0" textLength="33.6" class="b">`, ">STATE<", ">&lt;web1&gt;<", `class="c1">FAILED<`, ">of it<",
-	} {
-		if !strings.Contains(drawn, want) {
-			t.Errorf("%q is not in %s", want, drawn)
-		}
 	}
 }
