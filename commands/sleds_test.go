@@ -9,6 +9,8 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/sleds"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // A command that changes a sled which was not named says which one it is. What cannot show what it
@@ -37,4 +39,44 @@ func TestWhatChangesASledIsKnown(t *testing.T) {
 		}
 	}
 	visit(commands.Root())
+}
+
+// The commands that an agent answers are known by name, for the screens that name commands, and
+// what no agent can be asked for is refused by each that has the flag.
+func TestWhatAnAgentAnswersIsKnown(t *testing.T) {
+	var known []string
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+		if f := cmd.Flags().Lookup("agent"); f == nil || f.Value.Type() != "string" || !cmd.HasParent() || cmd.CommandPath() == "sledctl sled add" {
+			return
+		}
+		known = append(known, strings.TrimPrefix(cmd.CommandPath(), "sledctl "))
+		args := strings.Fields(cmd.CommandPath())[1:]
+		for _, flag := range sleds.NotByAgent() {
+			f := cmd.Flags().Lookup(strings.TrimLeft(flag, "-"))
+			if f == nil || flag == "--detailed-exitcode" { // it says only what another one's exit code is
+				continue
+			}
+			line := strings.Join(args, " ") + " --agent unix:/nowhere " + flag
+			if line == "instance start --agent unix:/nowhere --all" { // no screen names it
+				continue
+			}
+			if value := map[string]string{"duration": "1s", "string": "x"}[f.Value.Type()]; value != "" {
+				line += " " + value
+			}
+			if flag != "--all" && cmd.Use != cmd.Name() {
+				line += " web1"
+			}
+			if a := sledtest.New(t, sledtest.Small(), "").Try(line); a.Exit != 2 || !strings.Contains(a.Errs, "an agent cannot be asked") {
+				t.Errorf("%s: %+v", line, a)
+			}
+		}
+	}
+	visit(commands.Root())
+	if slices.Sort(known); !slices.Equal(known, sleds.ByAgent()) {
+		t.Errorf("an agent answers %q, and is known to answer %q", known, sleds.ByAgent())
+	}
 }

@@ -76,6 +76,9 @@ func (r *Remote) Add(cmd *cobra.Command) {
 	flags.StringVar(&r.ca, "tls-ca", "", "https: PEM `FILE` of the CA that signed the agent's certificate")
 }
 
+// remoteFlags are their names.
+func remoteFlags() []string { return []string{"agent", "tls-cert", "tls-key", "tls-ca", "token-file"} }
+
 // Is reports whether there is an agent to ask.
 func (r Remote) Is() bool { return r.agent != "" }
 

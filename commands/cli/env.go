@@ -62,6 +62,7 @@ type Env struct {
 	Flags       GlobalFlags
 	NewLedger   bool                  // bootstrap makes one although the sled had another
 	FormatBlank bool                  // bootstrap makes pools on blank disks
+	Afar        Afar                  // how commands are typed that act on the same sled
 	Output      terminal.Output       // how results are printed
 	Progress    *Progress             // what is told on stderr
 	Watch       func(plan.Event)      // next to progress; nil: nobody
@@ -77,6 +78,7 @@ type Env struct {
 type GlobalFlags struct {
 	Host     string
 	sled     string
+	knownAs  string
 	Config   string
 	timeout  time.Duration
 	degraded bool
@@ -90,6 +92,7 @@ type GlobalFlags struct {
 func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e := &Env{Streams: streams, Now: time.Now, Environ: environ, Version: version, started: time.Now(), Draw: uuid.NewString}
 	e.Progress = newProgress(streams, func() time.Time { return e.Now() })
+	e.Progress.typed = func(text string) string { return e.Afar.Typed(text) }
 	e.Caller = sync.OnceValue(func() operation.By { return caller(environ) })
 	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
 	e.Config = sync.OnceValues(e.loadConfig)
@@ -229,7 +232,7 @@ func (e *Env) Operation() (config.Config, operation.Env, error) {
 		return c, operation.Env{}, err
 	}
 	return c, operation.Env{
-		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Argv: argv(e.Words), Exit: failure.Exit, Wait: e.Flags.Wait,
+		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Argv: argv(without(e.Words, "--known-as")), Exit: failure.Exit, Wait: e.Flags.Wait,
 		NewID: e.Draw, Observe: e.observe, Awaits: e.Progress.awaits, Name: NameOf, Warn: e.Progress.Warn,
 	}, nil
 }

@@ -25,6 +25,7 @@ func (e *Env) End(err error) int {
 	if f.Exit == failure.ExitUsage && f.Hint == "" {
 		f.Hint = usageHint(e.Called)
 	}
+	f.Hint = e.Afar.Typed(f.Hint)
 	printFailure(f, e.Streams.Err, e.Output.Format)
 	return f.Exit
 }

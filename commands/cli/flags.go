@@ -31,6 +31,8 @@ func (e *Env) AddGlobal(root *cobra.Command) {
 	flags.StringVar(&e.Flags.Host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
 	flags.StringVar(&e.Flags.sled, "sled", "", "`NAME` of the sled to work on (sled list; SLEDCTL_SLED)")
 	e.CompleteFlag(root, "sled", CompleteSleds(e))
+	flags.StringVar(&e.Flags.knownAs, "known-as", "", "`NAME` by which the operator's machine calls this sled")
+	_ = flags.MarkHidden("known-as") // it fails only for a flag that does not exist
 	flags.StringVar(&e.Flags.Config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+naming.ConfigFile+")")
 	e.Complete(root, "host", func() []string { return []string{"illumos", "sim"} })
 	flags.DurationVar(&e.Flags.timeout, "timeout", 0, "limit for the whole command, e.g. 90s or 5m (0: none)")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/sleds"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/failure"
 )
@@ -25,6 +26,9 @@ type Word struct {
 // it names none, it makes all.
 func (e *Env) Add(to *cobra.Command, words []string, all []Word) {
 	n := len(words)
+	if n == 0 {
+		e.Afar = sleds.Of(commandsOf(all))
+	}
 	for _, w := range all {
 		if len(e.Words) > n && slices.Equal(e.Words[:n], words) && e.Words[n] == w.Name {
 			to.AddCommand(w.Make(e))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sledctl/sledctl/commands/sleds"
 	"github.com/sledctl/sledctl/engine/plan"
@@ -30,6 +31,7 @@ func onSled(e *Env, cmd *cobra.Command) error {
 	name := cmp.Or(e.Flags.sled, Variable(e.Environ, "SLEDCTL_SLED"))
 	agent := cmd.Flags().Lookup("agent")
 	typed := e.Flags.Host != "" || agent != nil && agent.Changed
+	fromAfar(e, cmd, agent)
 	switch {
 	case e.Flags.sled != "" && typed:
 		return &UsageError{Text: "--sled says already how the sled is reached", Advice: "give --sled alone, or without it --host or --agent"}
@@ -53,6 +55,28 @@ func onSled(e *Env, cmd *cobra.Command) error {
 	return on(e, cmd, f, f.Current)
 }
 
+// Afar is how commands are typed that act on the same sled.
+type Afar = sleds.Afar
+
+// fromAfar notes how commands are typed where another sledctl has called this one, or --agent
+// was given.
+func fromAfar(e *Env, cmd *cobra.Command, agent *pflag.Flag) {
+	if e.Flags.knownAs != "" {
+		e.Afar = e.Afar.Named(e.Flags.knownAs, sleds.Sled{})
+		return
+	}
+	if e.Flags.sled != "" || agent == nil || !agent.Changed || agent.Value.Type() != "string" {
+		return
+	}
+	var flags []string
+	for _, name := range remoteFlags() {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			flags = append(flags, "--"+name, f.Value.String())
+		}
+	}
+	e.Afar = e.Afar.Asked(flags)
+}
+
 // on has a command act on a sled of the file.
 func on(e *Env, cmd *cobra.Command, f sleds.File, name string) error {
 	s, err := f.Find(name)
@@ -60,7 +84,13 @@ func on(e *Env, cmd *cobra.Command, f sleds.File, name string) error {
 	case err != nil:
 		return err
 	case s.SSH != "":
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return overSSH(cmd.Context(), e, s) }
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return overSSH(cmd.Context(), e, name, s) }
+		return nil
+	}
+	if e.Flags.knownAs == "" {
+		e.Afar = e.Afar.Named(name, s)
+	}
+	switch {
 	case s.Agent != "":
 		return useAgent(cmd, name, s)
 	default:
@@ -96,7 +126,22 @@ func isLocal(cmd *cobra.Command) bool {
 	for top.HasParent() && top.Parent().HasParent() {
 		top = top.Parent()
 	}
-	return slices.Contains([]string{"sled", "version", "completion", "exit-codes", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, top.Name())
+	return slices.Contains(here(), top.Name())
+}
+
+// here are the commands that are about this program, or about the file of sleds.
+func here() []string {
+	return []string{"sled", "version", "completion", "exit-codes", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+}
+
+// commandsOf are the first words of the commands that act on a sled.
+func commandsOf(all []Word) (words []string) {
+	for _, w := range all {
+		if !slices.Contains(here(), w.Name) {
+			words = append(words, w.Name)
+		}
+	}
+	return words
 }
 
 // staysHere says whether a command needs no sled that is another machine: it is about the
@@ -125,6 +170,9 @@ func Changes(cmd *cobra.Command) bool {
 func Here(e *Env) (environ, flags []string) {
 	if e.Flags.utc {
 		flags = []string{"--utc"}
+	}
+	if e.Afar.Name() != "" {
+		flags = append(flags, "--known-as", e.Afar.Name())
 	}
 	environ = append(slices.Clone(e.Environ), "SLEDCTL_SLED="+sleds.Local)
 	for name, value := range map[string]string{"SLEDCTL_HOST": e.Flags.Host, "SLEDCTL_CONFIG": e.Flags.Config} {
@@ -167,8 +215,14 @@ func useAgent(cmd *cobra.Command, name string, s sleds.Sled) error {
 }
 
 // overSSH runs the command line on a sled, on the streams of this one.
-func overSSH(ctx context.Context, e *Env, s sleds.Sled) error {
-	return runHere(ctx, e, s.Command(withoutSled(e.Words), e.Streams.In.Terminal && e.Streams.Out.Terminal))
+// The sledctl there is told how the sled is named here, for the commands that it names.
+func overSSH(ctx context.Context, e *Env, name string, s sleds.Sled) error {
+	words, at := without(e.Words, "--sled"), 0
+	if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+		at = 1 // the first word alone says which commands are made
+	}
+	words = slices.Insert(words, at, "--known-as", name)
+	return runHere(ctx, e, s.Command(words, e.Streams.In.Terminal && e.Streams.Out.Terminal))
 }
 
 // runHere runs a program on the streams of this process; the error is its exit code.
@@ -185,15 +239,15 @@ func runHere(ctx context.Context, e *Env, words []string) error {
 	return err
 }
 
-// withoutSled is a command line without --sled: there it would mean another.
-func withoutSled(words []string) (rest []string) {
+// without is a command line without a flag and its value.
+func without(words []string, flag string) (rest []string) {
 	for i := 0; i < len(words); i++ {
 		switch {
 		case words[i] == "--":
 			return append(rest, words[i:]...)
-		case words[i] == "--sled":
+		case words[i] == flag:
 			i++
-		case !strings.HasPrefix(words[i], "--sled="):
+		case !strings.HasPrefix(words[i], flag+"="):
 			rest = append(rest, words[i])
 		}
 	}

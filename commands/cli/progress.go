@@ -29,6 +29,7 @@ type Progress struct {
 	verbose bool
 	form    Form
 	follows bool
+	typed   func(string) string // a text with the commands that it names as they are typed here
 }
 
 // Follows says that the command shows what comes until it is interrupted, and changes nothing:
@@ -57,7 +58,7 @@ func ParseForm(text string) (Form, error) {
 }
 
 func newProgress(streams *terminal.Streams, now func() time.Time) *Progress {
-	return &Progress{streams: streams, now: now}
+	return &Progress{streams: streams, now: now, typed: func(text string) string { return text }}
 }
 
 func (p *Progress) line() *terminal.Status {
@@ -214,7 +215,7 @@ func (p *Progress) Say(format string, args ...any) {
 	if p.streams.Err.Terminal {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		_ = p.line().Println(terminal.Folded(terminal.Printable(fmt.Sprintf(format, args...)), p.streams.Err.Width()))
+		_ = p.line().Println(terminal.Folded(terminal.Printable(p.typed(fmt.Sprintf(format, args...))), p.streams.Err.Width()))
 	}
 }
 
@@ -222,14 +223,14 @@ func (p *Progress) Say(format string, args ...any) {
 func (p *Progress) Tell(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.line().Println("sledctl: " + terminal.Printable(text))
+	_ = p.line().Println("sledctl: " + terminal.Printable(p.typed(text)))
 }
 
 // Warn prints what went wrong and changes nothing.
 func (p *Progress) Warn(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := "sledctl: " + p.streams.Err.Style(terminal.Warn, "warning:") + " " + terminal.Printable(err.Error())
+	text := "sledctl: " + p.streams.Err.Style(terminal.Warn, "warning:") + " " + terminal.Printable(p.typed(err.Error()))
 	if p.streams.Err.Terminal {
 		text = terminal.Folded(text, p.streams.Err.Width())
 	}

@@ -67,11 +67,17 @@ func run(ctx context.Context, e *cli.Env, ignore []string) error {
 // printed prints a result: on a terminal for people, else as lines or as JSON.
 func printed(e *cli.Env, r doctor.Result) error {
 	out := e.Streams.Out
+	screen := e.Output.Table(out) && e.Output.Columns == nil
+	for i := range r.Checks {
+		if !screen {
+			r.Checks[i].Next = e.Afar.Each(r.Checks[i].Next)
+		}
+	}
 	switch {
 	case e.Output.Format == terminal.FormatJSON:
 		return terminal.List[doctor.Result]{Kind: "Doctor"}.PrintOne(out, e.Output, r)
-	case e.Output.Table(out) && e.Output.Columns == nil:
-		_, err := io.WriteString(out, text(r, out.Width(), out.Style))
+	case screen:
+		_, err := io.WriteString(out, text(r, e.Afar.Typed, out.Width(), out.Style))
 		return err
 	}
 	return checkList().Print(out, e.Output, r.Checks)
@@ -102,7 +108,7 @@ func styleOf(v doctor.Verdict) terminal.Style {
 
 // text is a result as people see it: each check with its evidence, wrapped and not cut,
 // and how it is repaired.
-func text(r doctor.Result, width int, style func(terminal.Style, string) string) string {
+func text(r doctor.Result, typed func(string) string, width int, style func(terminal.Style, string) string) string {
 	longest := 0
 	for _, c := range r.Checks {
 		longest = max(longest, len(c.ID))
@@ -127,7 +133,7 @@ func text(r doctor.Result, width int, style func(terminal.Style, string) string)
 		if c.Verdict == doctor.OK {
 			continue
 		}
-		for _, line := range terminal.Wrapped(c.Repair(), width-indent) {
+		for _, line := range terminal.Wrapped(typed(c.Repair()), width-indent) {
 			b.WriteString(blank + style(terminal.Strong, line) + "\n")
 		}
 	}

@@ -80,7 +80,7 @@ func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error 
 	case e.Output.Screen(e.Streams.Out):
 		return printScreens(ctx, e, o, all)
 	case len(all) == 1 && e.Output.Format == terminal.FormatJSON:
-		return gotList().PrintOne(e.Streams.Out, e.Output, gotOf(all[0]))
+		return gotList().PrintOne(e.Streams.Out, e.Output, gotOf(all[0], nextOf(e, all[0])))
 	}
 	shown := make([]cli.Instance, len(all))
 	for i, c := range all {
@@ -108,6 +108,15 @@ func compare(ctx context.Context, e *cli.Env, refs []string) ([]comparison.Compa
 	return all, nil
 }
 
+// nextOf is what to type about an instance, as it is typed here.
+func nextOf(e *cli.Env, c comparison.Comparison) []comparison.Next {
+	all := c.Next()
+	for i := range all {
+		all[i].Command = e.Afar.Typed(all[i].Command)
+	}
+	return all
+}
+
 func printDifferences(e *cli.Env, o getOptions, c comparison.Comparison) error {
 	differing := c.Differing()
 	if len(differing) == 0 && e.Output.Format != terminal.FormatJSON {
@@ -127,7 +136,7 @@ func printScreens(ctx context.Context, e *cli.Env, o getOptions, all []compariso
 				return err
 			}
 		}
-		if err := screen(e.Streams.Out, e.Now(), c); err != nil {
+		if err := screen(e.Streams.Out, e.Now(), c, nextOf(e, c)); err != nil {
 			return err
 		}
 		if err := printEvents(ctx, e, o, c); err != nil {

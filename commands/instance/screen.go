@@ -44,7 +44,7 @@ func rowList() terminal.List[comparison.Row] {
 
 // screen prints one instance for people: its state, what to type, what is wanted next to
 // what is observed, and what it is made of on the host.
-func screen(s *terminal.Stream, now time.Time, c comparison.Comparison) error {
+func screen(s *terminal.Stream, now time.Time, c comparison.Comparison, next []comparison.Next) error {
 	var b bytes.Buffer
 	shown := cli.ShowInstance(c.Instance)
 	state := cli.ShownState(shown)
@@ -54,7 +54,7 @@ func screen(s *terminal.Stream, now time.Time, c comparison.Comparison) error {
 	}
 	lines := terminal.Wrapped(since, s.Width()-len(c.Name+state)-4)
 	b.WriteString(s.Style(terminal.Strong, c.Name) + "  " + s.Style(cli.StateStyle(shown), state) + "  " + indented(lines, len(c.Name+state)+4))
-	for i, next := range c.Next() {
+	for i, next := range next {
 		label := "next: "
 		if i > 0 {
 			label = "      "
@@ -150,10 +150,10 @@ type got struct {
 	Next    []string         `json:"next,omitempty"`
 }
 
-func gotOf(c comparison.Comparison) got {
+func gotOf(c comparison.Comparison, next []comparison.Next) got {
 	g := got{Instance: cli.ShowInstance(c.Instance), Differs: c.Differing()}
-	for _, next := range c.Next() {
-		g.Next = append(g.Next, next.Command)
+	for _, n := range next {
+		g.Next = append(g.Next, n.Command)
 	}
 	return g
 }

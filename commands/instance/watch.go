@@ -103,7 +103,7 @@ func watchList(ctx context.Context, e *cli.Env, o listOptions, picks func(cli.In
 		changed.note(shown, e.Now())
 		page, out, _ := terminal.Sheet(e.Streams.Out, e.Streams.Out.Width(), e.Streams.Out.Height())
 		err = printList(e, page.Out, changed.bold(cli.InstanceList(e), e.Now()), o, shown, of)
-		return topOf(out.String(), e.Streams.Out.Height()), err
+		return topOf(out.String(), e.Streams.Out.Height(), e.Afar.Typed("sledctl top moves")), err
 	}
 	first, err := view(ctx)
 	if err != nil {
@@ -113,13 +113,13 @@ func watchList(ctx context.Context, e *cli.Env, o listOptions, picks func(cli.In
 }
 
 // topOf is as much of a view as a screen has lines for, with how much more there is.
-func topOf(text string, height int) string {
+func topOf(text string, height int, top string) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) <= height {
 		return text
 	}
 	kept := max(1, height-1)
-	return strings.Join(lines[:kept], "\n") + fmt.Sprintf("\n(%d more lines; --filter shows less, sledctl top moves)\n", len(lines)-kept)
+	return strings.Join(lines[:kept], "\n") + fmt.Sprintf("\n(%d more lines; --filter shows less, %s)\n", len(lines)-kept, top)
 }
 
 // changes are when instances have changed.

@@ -62,10 +62,10 @@ func TestTheFirstVMOfASledIsBold(t *testing.T) {
 
 // A view that is longer than the screen says how much more there is.
 func TestAViewFitsItsScreen(t *testing.T) {
-	if text := "1\n2\n3\n"; topOf(text, 3) != text {
+	if text := "1\n2\n3\n"; topOf(text, 3, "sledctl top moves") != text {
 		t.Error("what fits is cut")
 	}
-	long := topOf(strings.Repeat("line\n", 40), 24)
+	long := topOf(strings.Repeat("line\n", 40), 24, "sledctl top moves")
 	if strings.Count(long, "\n") != 24 || !strings.Contains(long, "(17 more lines;") {
 		t.Errorf("%q", long)
 	}

@@ -35,6 +35,14 @@ var errNoLedger = fault.New(fault.Ledger, "the agent cannot read the sled's ledg
 
 // look looks at the sled, or has its agent do so.
 func (f flags) look(ctx context.Context, e *cli.Env) (looked, error) {
+	l, err := f.seen(ctx, e)
+	for i := range l.Problems {
+		l.Problems[i].Next = e.Afar.Each(l.Problems[i].Next)
+	}
+	return l, err
+}
+
+func (f flags) seen(ctx context.Context, e *cli.Env) (looked, error) {
 	if !f.far.Is() {
 		return look(ctx, e)
 	}

@@ -21,6 +21,7 @@ type screen struct {
 	lines int // that it may have; 0: as many as it takes
 	style func(terminal.Style, string) string
 	zone  *time.Location // of the clock times
+	afar  cli.Afar       // how the screen's own commands are typed
 	out   []string
 }
 
@@ -43,7 +44,7 @@ const (
 // text is the screen, a line after the other.
 func (s screen) text() string {
 	s.header()
-	foot := screen{Status: s.Status, width: s.width, style: s.style, zone: s.zone}
+	foot := screen{Status: s.Status, width: s.width, style: s.style, zone: s.zone, afar: s.afar}
 	foot.footer()
 	if len(s.Problems) > 0 {
 		s.out = append(s.out, "")

@@ -49,7 +49,7 @@ func (s *screen) doctor() string {
 	default:
 		return text
 	}
-	return text + ": " + s.style(terminal.Strong, "sledctl doctor")
+	return text + ": " + s.style(terminal.Strong, s.afar.Typed("sledctl doctor"))
 }
 
 // disks counts the disks by their kind.

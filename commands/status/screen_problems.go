@@ -7,6 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/status"
 )
@@ -29,7 +30,7 @@ func (s *screen) problems(room int) {
 			need++ // for the line that counts the rest
 		}
 		if s.lines > 0 && used+need > max(room, 2) {
-			s.out = append(s.out, fmt.Sprintf("   %s %d more: %s", s.sign(s.Problems[len(s.Problems)-left]), left, s.style(terminal.Strong, "sledctl status --problems")))
+			s.out = append(s.out, fmt.Sprintf("   %s %d more: %s", s.sign(s.Problems[len(s.Problems)-left]), left, s.style(terminal.Strong, s.afar.Typed("sledctl status --problems"))))
 			return
 		}
 		s.out = append(s.out, block...)
@@ -50,7 +51,7 @@ func (s *screen) sign(p status.Problem) string {
 // problem is one problem, with what to type below it or, where both fit, next to it.
 func (s *screen) problem(n int, p status.Problem) []string {
 	text := s.short(dated(s.Sled.Time, p))
-	next := nextOf(p)
+	next := nextOf(p, s.afar)
 	head := fmt.Sprintf("%2d %s ", n, s.sign(p))
 	const indent = 5
 	if gap := s.nextColumn() - indent - ansi.StringWidth(text); s.width >= wide && gap > 1 && ansi.StringWidth(next) <= s.width-s.nextColumn() {
@@ -88,8 +89,8 @@ func dated(now time.Time, p status.Problem) string {
 }
 
 // nextOf is what to do about a problem: by hand first, then what to type.
-func nextOf(p status.Problem) string {
-	next := strings.Join(p.Next, " && ")
+func nextOf(p status.Problem, afar cli.Afar) string {
+	next := afar.Joined(p.Next)
 	if p.Hands != "" {
 		return p.Hands + ", then: " + next
 	}

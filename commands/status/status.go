@@ -129,7 +129,7 @@ func printProblems(e *cli.Env, s status.Status, f flags) error {
 }
 
 func show(e *cli.Env, s status.Status, f flags) string {
-	view := screen{Status: s, width: e.Streams.Out.Width(), lines: max(lines, e.Streams.Out.Height()-1), style: e.Streams.Out.Style, zone: e.Now().Location()}
+	view := screen{Status: s, width: e.Streams.Out.Width(), lines: max(lines, e.Streams.Out.Height()-1), style: e.Streams.Out.Style, zone: e.Now().Location(), afar: e.Afar}
 	if f.problems {
 		return view.list()
 	}

@@ -77,6 +77,9 @@ func runCheck(ctx context.Context, e *cli.Env, detailed bool) error {
 	if err != nil {
 		return err
 	}
+	for i := range drifts {
+		drifts[i].Next, drifts[i].Instead = e.Afar.Each(drifts[i].Next), e.Afar.Typed(drifts[i].Instead)
+	}
 	if e.Output.Screen(e.Streams.Out) {
 		out := e.Streams.Out
 		_, err = out.Write([]byte(checked(drifts, out.Width(), out.Style)))

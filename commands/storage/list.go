@@ -184,6 +184,11 @@ func printItems(ctx context.Context, e *cli.Env, kind string, pick func(storage.
 }
 
 func printPicked(e *cli.Env, kind string, items []storage.Item, pick func(storage.Item) bool) error {
+	for i := range items {
+		if r := items[i].Remedy; r != nil {
+			items[i].Remedy = &storage.Remedy{Hands: r.Hands, Next: e.Afar.Each(r.Next), Instead: e.Afar.Typed(r.Instead)}
+		}
+	}
 	return itemList(kind).Print(e.Streams.Out, e.Output, slices.DeleteFunc(items, func(i storage.Item) bool { return !pick(i) }))
 }
 
@@ -236,6 +241,11 @@ func printTree(e *cli.Env, view ledger.View, known map[disk.Identity]storage.Rec
 		}
 		if of := all[i].pool; o.pool != "" && slices.Equal(all[i].remedies, []string{"sledctl storage list --pool " + of}) {
 			all[i].remedies = []string{"sledctl instance list --filter pool=" + of} // this is that list
+		}
+	}
+	for i := range all {
+		for n, said := range all[i].remedies {
+			all[i].remedies[n] = e.Afar.Typed(said)
 		}
 	}
 	return tree(e.Streams.Out, all)

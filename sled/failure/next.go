@@ -11,7 +11,7 @@ type Next struct{ Command, For string }
 
 // NextOf takes a hint apart: what it says to do, in order.
 func NextOf(hint string) []Next {
-	command := regexp.MustCompile(`^(?:(.*?)(?:, )?(?:then )?(?:run)?: )?((?:pfexec )?(?:sledctl|zpool) .*)$`)
+	command := regexp.MustCompile(`^(?:(.*?)(?:, )?(?:then )?(?:run)?( ?on the sled)?: )?((?:pfexec )?(?:sledctl|zpool) .*)$`)
 	var all []Next
 	for part := range strings.SplitSeq(hint, "; ") {
 		if found := command.FindStringSubmatch(part); found != nil {
@@ -20,7 +20,10 @@ func NextOf(hint string) []Next {
 				all = append(all, Next{For: question + "?"})
 				found[1] = rest
 			}
-			typed, then, more := strings.Cut(found[2], ", ")
+			typed, then, more := strings.Cut(found[3], ", ")
+			if found[2] != "" {
+				typed = "on the sled: " + typed
+			}
 			all = append(all, Next{Command: typed, For: found[1]})
 			if more {
 				all = append(all, Next{For: then})
