@@ -15,6 +15,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/status"
 )
 
@@ -94,7 +95,16 @@ func run(ctx context.Context, e *cli.Env, f flags) error {
 	default:
 		err = printProblems(e, s.Status, f)
 	}
-	return errors.Join(s.noLedger, err)
+	return s.ended(err, !f.check && e.Output.Format != terminal.FormatJSON && e.Output.Columns == nil)
+}
+
+// ended is how a look ends whose output has ended so. Output that says already why the
+// ledger cannot be read, and what to type, leaves only the exit code.
+func (s looked) ended(printed error, said bool) error {
+	if said && printed == nil && s.noLedger != nil {
+		return cli.ExitStatus(failure.Exit(s.noLedger, nil))
+	}
+	return errors.Join(s.noLedger, printed)
 }
 
 // kind is that of a status in JSON.

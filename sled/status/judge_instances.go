@@ -174,8 +174,7 @@ func (j *judge) unprepared() {
 	if !j.Unprepared {
 		return
 	}
-	p := Problem{Code: "sled-unprepared", Severity: Trouble, Subject: Subject{Kind: "sled", Name: j.Sled.Name},
-		Text: "the sled is not prepared", Next: []string{"sledctl bootstrap"}}
+	p := j.notPrepared()
 	for _, i := range j.Instances {
 		if down(i) && because(i) == rebooted && !j.onLost(i) {
 			p.Count++
@@ -186,6 +185,12 @@ func (j *judge) unprepared() {
 		p.Next = append(p.Next, "sledctl instance ensure --all")
 	}
 	j.add(p)
+}
+
+// notPrepared is the problem of a sled that bootstrap has not prepared.
+func (j *judge) notPrepared() Problem {
+	return Problem{Code: "sled-unprepared", Severity: Trouble, Subject: Subject{Kind: "sled", Name: j.Sled.Name},
+		Text: "the sled is not prepared", Next: []string{"sledctl bootstrap"}}
 }
 
 // unnamed is a reason without the names that that have an id in them: people cannot read those.

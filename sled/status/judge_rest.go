@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/storage"
 )
@@ -43,6 +44,9 @@ func (j *judge) ledgerProblem(err error) Problem {
 		return j.missingCopy(p, missing.Missing[0])
 	case errors.Is(err, ledger.ErrMissing):
 		p.Code, p.Next = "ledger-copy-missing", []string{"sledctl ledger heal"}
+	case errors.Is(err, ledger.ErrAbsent) && fault.Of(err) == fault.Refused: // there has never been one
+		p = j.notPrepared()
+		p.Text += ": it has no ledger yet"
 	case errors.Is(err, ledger.ErrAbsent):
 		p.Next = []string{"sledctl bootstrap"}
 	}

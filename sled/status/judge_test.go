@@ -108,7 +108,9 @@ func TestEachProblem(t *testing.T) {
 			s.NoLedger = &ledger.AbsentError{}
 			s.Drifts = []storage.Drift{{Kind: "pool", Name: pool2, Property: "imported", RepairedBy: "bootstrap"}}
 		},
-			[]string{"! ledger-unsound: no copy of the ledger: no place to look for one > sledctl bootstrap"}},
+			[]string{"! sled-unprepared: the sled is not prepared: it has no ledger yet > sledctl bootstrap"}},
+		"the ledger is gone, and the disks record that there was one": {func(s *Seen) { s.NoLedger = &ledger.AbsentError{Tag: &ledger.EpochTag{Ledger: "l", N: 2}} },
+			[]string{"! ledger-unsound: no copy of the ledger: no place to look for one; but the sled's disks record ledger l, epoch 2 > sledctl bootstrap"}},
 		"a disk with a VM is absent": {func(s *Seen) {
 			setState(s, "disk", "c1", "absent")
 			setState(s, "pool", pool1, "unavail")
