@@ -77,10 +77,7 @@ func verdictStyle(v status.Verdict) terminal.Style {
 
 // header says how the sled is, and its VMs.
 func (s *screen) header() {
-	clock := s.Sled.Time.In(s.zone).Format(time.TimeOnly)
-	if s.width >= wide && s.Sled.Release != "" {
-		clock = s.Sled.Release + ", " + clock
-	}
+	clock := s.clock()
 	room := s.width - ansi.StringWidth(s.Sled.Name) - len(s.Verdict) - len(clock) - 6
 	said := terminal.Wrapped(summary(s.Problems, max(room, 20)), max(room, 20))
 	first := ""
@@ -94,6 +91,22 @@ func (s *screen) header() {
 	for _, why := range s.Unknown {
 		s.part("UNKNOWN", s.short(why))
 	}
+}
+
+// clock is how long the sled is up, and where there is room which system it has and when
+// it was looked at.
+func (s *screen) clock() string {
+	var said []string
+	if s.width >= wide && s.Sled.Release != "" {
+		said = append(said, s.Sled.Release)
+	}
+	if s.Sled.Booted != nil {
+		said = append(said, "up "+terminal.Age(s.Sled.Time, *s.Sled.Booted))
+	}
+	if s.width >= wide || s.Sled.Booted == nil {
+		said = append(said, s.Sled.Time.In(s.zone).Format(time.TimeOnly))
+	}
+	return strings.Join(said, ", ")
 }
 
 // summary counts the problems by what they are, the worst first, as far as the room goes.

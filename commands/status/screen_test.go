@@ -22,11 +22,11 @@ const pool = "oxp_6eb758c7-ee2e-4e47-ae36-2884c421fb31"
 // sick is a sled with problems of several lengths.
 func sick() status.Status {
 	at := time.Date(2026, 11, 23, 6, 44, 10, 0, time.UTC)
-	earlier := at.Add(-17 * time.Minute)
+	earlier, booted := at.Add(-17*time.Minute), at.Add(-18*time.Minute)
 	vm := func(name string) status.Subject { return status.Subject{Kind: "instance", Name: name} }
 	const long = "Propolis restarted and lost the VM, and because of that this text is longer than a terminal is wide"
 	s := status.Status{
-		Sled: status.Sled{Name: "drill", Time: at, Release: "OmniOS v11 r151058"}, Verdict: status.IsTrouble,
+		Sled: status.Sled{Name: "drill", Time: at, Release: "OmniOS v11 r151058", Booted: &booted}, Verdict: status.IsTrouble,
 		Problems: []status.Problem{
 			{Code: "disk-absent", Severity: status.Trouble, Subject: status.Subject{Kind: "disk", Name: "c14t0d0"}, Hands: "put it back",
 				Text: "disk c14t0d0 (u2:3, A412F396) is absent; 10 VMs run on, without its pool", Next: []string{"zpool clear " + pool}, Count: 10},

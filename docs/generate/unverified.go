@@ -34,6 +34,7 @@ func areas() []area {
 		{"ZFS", []string{"zfs"}},
 		{"Disks", []string{"illumos/disk", "sled/storage"}},
 		{"Keys", []string{"illumos/key"}},
+		{"Counters of the kernel: `kstat`", []string{"illumos/kstat"}},
 		{"SMF", []string{"illumos/smf"}},
 		{"Propolis", []string{"propolis"}},
 		{"Instances", []string{"sled/instance", "sled/base"}},

@@ -164,6 +164,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 		"uname": {"", "-a", "-s", "-r", "-v x"}, "zonename": {"-t", "x"}, "pfexec": {"", "zonename", "-P all zonename"},
 		"swap": {"", "-l", "-sh", "-s x", "-a /dev/x"}, "mount": {"", "-p x", "-p -F zfs", "-pv", "-v", "-F zfs rpool", "-F tmpfs swap /tmp", "-F zfs -O rpool/x /tmp", "-F zfs -o ro rpool/x /tmp"}, "umount": {"", "-f /tmp", "-a", "/tmp /var"},
 		"rsrvrctl": {"", "-h", "-a 1", "-r 1", "-c 16 -s 1", "-s", "-s x", "-s 0x10", "-q more", "-q -s 1"},
+		"kstat":    {"", "-p", "unix:0:system_misc:boot_time", "-j zones:::nsec_sys", "-p zones", "-p 1 2"},
 		"psrinfo":  {"-p", "-v", "-t", "0"},
 		"prtconf":  {"", "-D", "-m -D", "-m -v", "-z", "-vDP", "-vD /pci"},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/kstat"
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sled/base"
@@ -67,8 +68,15 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 		}
 	})
 	wg.Go(func() { seen.AtWork, locks = operation.AtWork(ctx, env) })
+	var booted time.Time
+	var unbooted error
+	wg.Go(func() { booted, unbooted = kstat.Booted(ctx, patient) })
 	rest := s.lookAtHost(ctx, env, patient, &seen)
 	wg.Wait()
+	if unbooted == nil { // nothing depends on it: a sled that does not tell is no less well
+		uptime := int64(max(0, s.Sled.Time.Sub(booted)) / time.Second)
+		seen.Sled.Booted, seen.Sled.Uptime = &booted, &uptime
+	}
 	for _, place := range seen.Ledger.Places {
 		if info, err := files.Stat(place.File()); err == nil && info.Time.After(seen.Written) {
 			seen.Written = info.Time

@@ -64,6 +64,9 @@ type Sled struct {
 	Release   string    `json:"release"` // of its system; empty: not known
 	Simulated bool      `json:"simulated"`
 	Time      time.Time `json:"time"` // when it was looked at
+	// Booted is since when it is up, and Uptime how long that is; null: its kernel did not tell.
+	Booted *time.Time `json:"time_booted"`
+	Uptime *int64     `json:"uptime_s"`
 }
 
 // Problem is one thing that is wrong. What follows from it is part of it.

@@ -92,7 +92,7 @@ func rootPrograms(mode world.Mode) map[string]string {
 		"/opt/oxide/propolis-server/bin/propolis-server": "",
 	}
 	sbin := []string{"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "zfs", "zpool", "svcadm", "svccfg", "fstyp", "prtconf", "psrinfo"}
-	bin := []string{"svcs", "svcprop", "zonename", "pfexec", "ctrun", "sh", "bash", "ksh93"}
+	bin := []string{"kstat", "svcs", "svcprop", "zonename", "pfexec", "ctrun", "sh", "bash", "ksh93"}
 	if mode != world.SmartOS {
 		bin = append(bin, "pkg")
 	}
