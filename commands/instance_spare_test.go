@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/test/sledtest"
@@ -52,6 +53,34 @@ func TestASpareThatWasTamperedWithIsNotTaken(t *testing.T) {
 			}
 			s.Run("instance delete web1")
 		})
+	}
+}
+
+// TestTheRecordOfASpareGoesWithItsZone deletes the zone of a spare by hand, also by a run
+// that is killed at each of its changes and is repeated: no record is left for bootstrap or reap.
+func TestTheRecordOfASpareGoesWithItsZone(t *testing.T) {
+	points := 1
+	for at := 0; at <= points; at++ { // 0: it is counted, and not killed
+		s := aSpare(t, sledtest.Small())
+		line := "zone delete " + s.zone
+		dying := host.Crash(s.Host(), at, host.CrashBefore)
+		s.On(t.Context(), dying, line)
+		if at == 0 {
+			points = dying.Points()
+		}
+		s.Run(line)
+		s.Run(line)
+		if left := s.Run("reap -n -H"); strings.Contains(left, "\tspare") || strings.Contains(left, "record\t") {
+			t.Errorf("killed at %d: left %s", at, left)
+		}
+		for key := range s.Facts() {
+			if strings.HasPrefix(key, "spare/") {
+				t.Errorf("killed at %d: %s is left", at, key)
+			}
+		}
+		if made := s.Run("bootstrap -H --columns part,detail"); !strings.Contains(made, "1 wanted, created 1") {
+			t.Errorf("killed at %d: %s", at, made)
+		}
 	}
 }
 

@@ -219,15 +219,11 @@ func (f Findings) goesZone(name string) bool { return f.goes[KindZone+" "+name] 
 func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 	var facts []ledger.Fact
 	for _, o := range f.Objects {
-		b, based := k.bases[o.Name]
 		h, held := k.held[o.key()]
-		spare, ahead := k.spares[o.Name]
 		switch {
 		case !o.Removed:
-		case o.Kind == KindZone && based:
-			facts = append(facts, base.Forget(b))
-		case o.Kind == KindZone && ahead:
-			facts = append(facts, spare.Forget())
+		case o.Kind == KindZone:
+			facts = append(facts, k.forgetsZone(o.Name)...)
 		case o.Kind == KindVNIC && held:
 			facts = append(facts, network.Forget(h))
 		case o.Kind == KindRecord:
@@ -245,6 +241,29 @@ func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 		}
 	}
 	return facts, nil
+}
+
+// forgetsZone are the facts of a zone that is removed, and has a record of its own: a base
+// or a spare.
+func (k known) forgetsZone(name string) (facts []ledger.Fact) {
+	if b, based := k.bases[name]; based {
+		facts = append(facts, base.Forget(b))
+	}
+	if spare, ahead := k.spares[name]; ahead {
+		facts = append(facts, spare.Forget())
+	}
+	return facts
+}
+
+// leftOf are the facts of the records that a zone has left that is gone: one that a killed
+// run has deleted.
+func (k known) leftOf(name string, f Findings) (facts []ledger.Fact) {
+	for _, o := range f.Objects {
+		if _, about := o.about[KindZone+" "+name]; about && o.Kind == KindRecord {
+			facts = append(facts, k.stale(o)...)
+		}
+	}
+	return facts
 }
 
 // stale is the fact that removes a record.

@@ -44,10 +44,17 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 				return operation.Decision{}, err
 			}
 			z, found := findings.inv.Zone(name)
-			if there = found; !found {
+			if there = found; !found && whole {
+				return operation.Decision{OnSuccess: k.leftOf(name, findings)}, nil
+			}
+			if !found {
 				return operation.Decision{}, nil
 			}
-			return findings.one(z, whole, s.bundler(findings, got, at))
+			d, err := findings.one(z, whole, s.bundler(findings, got, at))
+			if whole && err == nil {
+				d.OnSuccess = k.forgetsZone(name)
+			}
+			return d, err
 		},
 	})
 	return there, report, err
