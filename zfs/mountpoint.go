@@ -54,7 +54,7 @@ func Mountpoints(ctx context.Context, h host.Host, directories ...string) ([]Mou
 	}
 	var found map[string]string
 	if err == nil {
-		found, err = parseAttributes(r.Stdout, ask)
+		found, err = ParseAttributes(r.Stdout, ask)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look at mountpoints: %w", err)
@@ -104,13 +104,13 @@ func cleanPath(dir string) error {
 	return nil
 }
 
-// parseAttributes reads `ls -d/v DIR…`: a line for each, that ends in its name,
+// ParseAttributes reads `ls -d/v DIR…`: a line for each, that ends in its name,
 // and one of attributes in braces where the file system has them (print_attrs of
 // usr/src/cmd/ls/ls.c). It gives them by directory, empty where there are none.
 //
 // Guess attributes-on-own-line: `ls -d/v` prints the attributes in braces on a line of its own.
 // Check: `ls -d/v /var`
-func parseAttributes(out []byte, directories []string) (map[string]string, error) {
+func ParseAttributes(out []byte, directories []string) (map[string]string, error) {
 	found := map[string]string{}
 	current := ""
 	for line := range strings.Lines(string(out)) {

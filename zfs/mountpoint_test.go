@@ -15,7 +15,7 @@ func TestParseAttributes(t *testing.T) {
 	const line = "drwxr-xr-x   2 root     root           2 Nov 21 07:00 "
 	out := line + "/b\n                {archive,nohidden,noimmutable,nosparse}\n" + line + "/tmp/b\n" +
 		line + "/a /b\n                {archive,nohidden,immutable,nosparse}\n"
-	got, err := parseAttributes([]byte(out), []string{"/a /b", "/b", "/tmp/b"})
+	got, err := ParseAttributes([]byte(out), []string{"/a /b", "/b", "/tmp/b"})
 	want := map[string]string{"/b": "archive,nohidden,noimmutable,nosparse", "/tmp/b": "", "/a /b": "archive,nohidden,immutable,nosparse"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v: %s", err, diff)
@@ -30,7 +30,7 @@ func TestParseAttributes(t *testing.T) {
 		"no braces":           line + "/b\n    archive\n",
 		"an entry of another": line + "/b\ntotal 3\n",
 	} {
-		if got, err := parseAttributes([]byte(out), []string{"/b"}); !errors.Is(err, ErrSyntax) || got != nil {
+		if got, err := ParseAttributes([]byte(out), []string{"/b"}); !errors.Is(err, ErrSyntax) || got != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -39,7 +39,7 @@ func TestParseAttributes(t *testing.T) {
 func FuzzParseAttributes(f *testing.F) {
 	f.Add([]byte("d /a\n  {immutable}\nd /b\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {
-		got, err := parseAttributes(out, []string{"/a", "/b"})
+		got, err := ParseAttributes(out, []string{"/a", "/b"})
 		if err != nil && !errors.Is(err, ErrSyntax) || err == nil && len(got) != 2 {
 			t.Errorf("%q: %v, %v", out, got, err)
 		}

@@ -86,9 +86,23 @@ func (s answers) readEqual(ctx context.Context, recorded Answer) bool {
 		other[k] = v
 	}
 	other[joined(recorded.Argv)] = recorded
+	heard := &listener{Host: other, line: joined(recorded.Argv)}
 	a, errA := read(ctx, s)
-	b, errB := read(ctx, other)
-	return errA == nil && errB == nil && reflect.DeepEqual(a, b)
+	b, errB := read(ctx, heard)
+	return heard.asked && errA == nil && errB == nil && reflect.DeepEqual(a, b)
+}
+
+// listener notes whether a command was asked for.
+type listener struct {
+	host.Host
+	line  string
+	asked bool
+}
+
+// Run passes a command on.
+func (l *listener) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	l.asked = l.asked || joined(append([]string{c.Program}, c.Args...)) == l.line
+	return l.Host.Run(ctx, c)
 }
 
 // difference is the first line in which two answers differ.

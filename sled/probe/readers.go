@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/ofmt"
 	"github.com/sledctl/sledctl/illumos/processor"
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/illumos/smf"
@@ -57,22 +58,29 @@ func subjects() []subject {
 		{"psrinfo", plain(processor.Online), ""},
 		{"swap -s", plain(system.QuerySwap), "reservoir-counts-as-used zone-needs-256-mib"},
 		{"rsrvrctl -q", plain(reservoir.Query), "reservoir-limit-by-locking all-memory-available-at-boot"},
+		{"ppriv", nil, "root-has-all-privileges"},
+		{"ls", nil, "attributes-on-own-line"},
 		{"mount -p", plain(system.QueryMounts), "cloned-root-stays-mounted"},
 		{"zoneadm list", nil, "zone-listing-complete choice-of-debug-ids zone-ids-from-one"},
+		{"dladm show-link -p -o link,class", nil, "listings-open-no-link"},
+		{"dladm show-vnic -p -o over,macaddress", nil, "listings-open-no-link"},
 		{"dladm show-link", links, "listings-open-no-link links-of-one-name-in-order"},
 		{"dladm show-vnic", links, "listings-open-no-link zone-has-configured-vnics"},
 		{"dladm show-phys", addresses, "lines-of-links-and-aggregations"},
 		{"dladm show-aggr", addresses, "lines-of-links-and-aggregations"},
-		{"ipadm show-addr", func(ctx context.Context, h host.Host) (any, error) { return ipadm.Addresses(ctx, h, "") }, "dhcp-without-waiting smartos-address-from-usbkey"},
+		{"ipadm show-addr", nil, "dhcp-without-waiting smartos-address-from-usbkey"},
 		{"netstat -rn", nil, "blanks-of-netstat"},
 		{"route -n get", plain(ipadm.DefaultLink), ""},
 		{"zpool list -HpvP", plain(zfs.Pools), "columns-of-devices device-sizes-are-the-pools no-sizes-of-unavail-pool ramdisk-in-device-name"},
+		{"zpool list -H -o name,guid", nil, ""},
 		{"zpool list -H", plain(zfs.Pools), "no-sizes-of-unavail-pool faulted-pool-can-be-exported"},
 		{"zpool status", nil, "pool-notices-at-once"},
 		{"zpool import", func(ctx context.Context, h host.Host) (any, error) { return zfs.FindImportable(ctx, h, "") }, "import-finds-none-silently host-id-after-each-boot"},
 		{"zonecfg", nil, "choice-of-debug-ids smartos-zonecfg-is-omnios zonecfg-takes-quoted-batch"},
 		{"svcs -a", func(ctx context.Context, h host.Host) (any, error) { return smf.States(ctx, h, "") }, "svcs-header-is-padded"},
 		{"svcs -z", nil, "questions-from-outside"},
+		{"svcs -H", nil, "vmadmd-and-pool-zones"},
+		{"svcprop", nil, "questions-from-outside"},
 		{"zfs get", nil, "get-lists-snapshots encryption-on-is-ccm quota-none-is-local snapshots-refer-to-now"},
 	}
 }
@@ -95,31 +103,48 @@ func guessesOf(argv []string) []string {
 // readerOf is the reader of a command; nil: sledctl does not read it.
 func readerOf(argv []string) reader {
 	s, _ := subjectOf(argv)
-	switch {
-	case s.words == "zoneadm list": // with whatever options
+	if read := parsers()[s.words]; read != nil {
 		return func(ctx context.Context, h host.Host) (any, error) {
 			r, err := h.Run(ctx, command(argv))
 			if err != nil {
 				return nil, err
 			}
-			return zone.ParseList(r.Stdout)
-		}
-	case s.words == "netstat -rn":
-		return func(ctx context.Context, h host.Host) (any, error) {
-			r, err := h.Run(ctx, command(argv))
-			if err != nil {
-				return nil, err
-			}
-			all, err := ipadm.ParseRoutes(r.Stdout)
-			slices.SortFunc(all, func(a, b ipadm.Route) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) // a set
-			return all, err
-		}
-	case s.words == "svcs -z" && len(argv) > 2:
-		return func(ctx context.Context, h host.Host) (any, error) { return smf.States(ctx, h, argv[2]) }
-	case s.words == "zfs get":
-		return func(ctx context.Context, h host.Host) (any, error) {
-			return zfs.List(ctx, h, argv[len(argv)-1:], zfs.Extended())
+			return read(argv, r.Stdout)
 		}
 	}
 	return s.read
+}
+
+// parsers read the output alone, of a command with whatever arguments.
+func parsers() map[string]func(argv []string, out []byte) (any, error) {
+	return map[string]func([]string, []byte) (any, error){
+		"zoneadm list":                          func(_ []string, out []byte) (any, error) { return zone.ParseList(out) },
+		"ppriv":                                 func(_ []string, out []byte) (any, error) { return system.ParsePrivileges(string(out)) },
+		"ls":                                    func(argv []string, out []byte) (any, error) { return zfs.ParseAttributes(out, argv[2:]) },
+		"dladm show-link -p -o link,class":      func(_ []string, out []byte) (any, error) { return ofmt.Rows(out, 2) },
+		"dladm show-vnic -p -o over,macaddress": func(_ []string, out []byte) (any, error) { return ofmt.Rows(out, 2) },
+		"ipadm show-addr":                       func(_ []string, out []byte) (any, error) { return ipadm.ParseAddresses(out) },
+		"zpool list -H -o name,guid":            func(_ []string, out []byte) (any, error) { return strings.Fields(string(out)), nil },
+		"svcs -H":                               func(_ []string, out []byte) (any, error) { return smf.ParseList(out) },
+		"svcs -z":                               func(_ []string, out []byte) (any, error) { return smf.ParseList(out) },
+		"svcprop":                               func(_ []string, out []byte) (any, error) { return smf.ParseState(out) },
+		"netstat -rn":                           routes,
+		"zfs get":                               datasets,
+	}
+}
+
+// routes are a set.
+func routes(_ []string, out []byte) (any, error) {
+	all, err := ipadm.ParseRoutes(out)
+	slices.SortFunc(all, func(a, b ipadm.Route) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return all, err
+}
+
+// datasets have the properties that stand behind the columns.
+func datasets(argv []string, out []byte) (any, error) {
+	i := slices.Index(argv, "name,property,value,source")
+	if i < 0 || i+1 >= len(argv) {
+		return nil, zfs.ErrSyntax
+	}
+	return zfs.ParseDatasets(out, strings.Split(argv[i+1], ","))
 }
