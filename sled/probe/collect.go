@@ -69,7 +69,7 @@ func (p *pseudonyms) addAddresses(text string) {
 		p.heads[strings.ToLower(id[:8])] = true
 		p.seen[id] = true
 	}
-	for _, t := range shape().token.FindAllString(text, -1) {
+	for _, t := range tokensOf(text) {
 		plain := strings.ReplaceAll(t, `\`, "")
 		if symbols, ok := octets(plain); shape().four.MatchString(plain) && ok {
 			p.note(&p.four, symbols, plain)

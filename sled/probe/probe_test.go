@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,12 +20,17 @@ import (
 // named is a sled on which an operator gave names.
 func named(t *testing.T, mode world.Mode) *sim.Sled {
 	t.Helper()
-	sled := sim.New(sim.Options{Seed: 4711, Mode: mode, Links: 1}, hosttest.Files)
+	return sledOf(t, sim.Options{Seed: 4711, Mode: mode, Links: 1})
+}
+
+func sledOf(t *testing.T, options sim.Options) *sim.Sled {
+	t.Helper()
+	sled := sim.New(options, hosttest.Files)
 	t.Cleanup(sled.Close)
 	if err := host.WriteFile(sled.Host().Files(), "/etc/nodename", []byte("galactica\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	brand := map[world.Mode]string{world.OmniOS: "sparse", world.Helios: "omicron1", world.SmartOS: "joyent"}[mode]
+	brand := map[world.Mode]string{world.OmniOS: "sparse", world.Helios: "omicron1", world.SmartOS: "joyent"}[options.Mode]
 	for _, line := range []string{
 		"zfs create rpool/payroll",
 		"zfs create -o mountpoint=/export/secretariat -o quota=1073741824 rpool/payroll/acme-ledger",
@@ -38,13 +45,19 @@ func named(t *testing.T, mode world.Mode) *sim.Sled {
 		"zonecfg -z caprica.example create -b ; set brand=" + brand + " ; set zonepath=/rpool/payroll/caprica ; set ip-type=exclusive" +
 			" ; add net ; set physical=vm3 ; end ; add attr ; set name=ssh-key ; set type=string ; set value=AAAAB3NzaC1yc2EAAAADAQABAAABAQDmagrathea ; end",
 	} {
-		argv := strings.Fields(line)
-		r, err := sled.Host().Run(t.Context(), host.Command{Program: argv[0], Args: argv[1:]})
-		if err != nil || r.Exit != 0 || len(r.Stderr) > 0 {
-			t.Fatalf("%s: %v: %+v\n%s", line, err, r.Exit, r.Stderr)
-		}
+		do(t, sled, line)
 	}
 	return sled
+}
+
+// do runs a command on a sled.
+func do(t *testing.T, sled *sim.Sled, line string) {
+	t.Helper()
+	argv := strings.Fields(line)
+	r, err := sled.Host().Run(t.Context(), host.Command{Program: argv[0], Args: argv[1:]})
+	if err != nil || r.Exit != 0 || len(r.Stderr) > 0 {
+		t.Fatalf("%s: %v: %+v\n%s", line, err, r.Exit, r.Stderr)
+	}
 }
 
 func recorded(t *testing.T, h host.Host, salt string) Archive {
@@ -156,6 +169,42 @@ func TestOneNameHasOnePseudonym(t *testing.T) {
 	}
 	if out := outputOf(a.Answers, "zonecfg -z "+name+" info"); !bytes.Contains(out, []byte("zonename: "+name+"\n")) {
 		t.Errorf("no configuration of %s: %s", name, out)
+	}
+}
+
+// The first letters of a zone's name are no group of an address, in whatever column it stands.
+func TestNamesBehindColonsAreReplaced(t *testing.T) {
+	outputs := map[string]string{
+		"zoneadm list -cp":      "3:caprica.example:running:/zones/caprica.example::sparse:excl:1\n4:ab:down:/zones/ab::sparse:excl:2\n5:be-ef:installed:/zones/be-ef::sparse:excl:0\n",
+		vnicList + ",zone":      "web3:net0:2\\:8\\:20\\:25\\:a8\\:c:0:caprica.example\nweb4:net0:2\\:8\\:20\\:25\\:a8\\:d:0:be-ef\n",
+		"dladm show-phys -m -p": "said caprica.example:0:0:deadline, at fd00::17.\n",
+	}
+	a := Archive{}
+	for _, line := range slices.Sorted(maps.Keys(outputs)) {
+		a.Answers = append(a.Answers, Answer{Argv: strings.Fields(line), Stdout: []byte(outputs[line])})
+	}
+	replaced, err := pseudonymous(a, []byte("salt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := replaced.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"caprica", "example", ":ab:", "be-ef", "fd00::17", "a8\\\\:c:"} {
+		if strings.Contains(file.String(), name) {
+			t.Errorf("%s is left in %s", name, file.String())
+		}
+	}
+	for line := range strings.Lines(string(replaced.Answers[2].Stdout)) {
+		if f := strings.Split(line, ":"); f[3] != "/zones/"+f[1] {
+			t.Errorf("one name has two pseudonyms: %s", line)
+		}
+	}
+	p := newPseudonyms()
+	p.collect(a, nil)
+	if p.check(Archive{Answers: []Answer{{Argv: []string{"x"}, Stdout: []byte("0:caprica.example\n")}}}) == nil {
+		t.Error("a name that is left is not found")
 	}
 }
 

@@ -112,7 +112,7 @@ const (
 )
 
 // forms are the shapes that are looked for. Other commands do not wait for them.
-type forms struct{ uuid, head, disk, four, word, token, mac, part *regexp.Regexp }
+type forms struct{ uuid, head, disk, four, word, token, rest, mac, part *regexp.Regexp }
 
 var shape = sync.OnceValue(func() forms {
 	return forms{
@@ -122,6 +122,7 @@ var shape = sync.OnceValue(func() forms {
 		four:  regexp.MustCompile(`^` + fourForm + `$`),
 		word:  regexp.MustCompile(wordForm),
 		token: regexp.MustCompile(escaped + `|` + sixForm + `|` + wordForm),
+		rest:  regexp.MustCompile(`^[.-]*[0-9A-Za-z_]`),
 		mac:   regexp.MustCompile(`^` + macForm + `$`),
 		part:  regexp.MustCompile(`[0-9A-Za-z]+`),
 	}
@@ -162,12 +163,42 @@ func (p *pseudonyms) text(s string) string {
 }
 
 func (p *pseudonyms) tokens(s string) string {
-	return shape().token.ReplaceAllStringFunc(s, func(t string) string {
-		if strings.Contains(t, ":") {
-			return p.address(t)
+	var b strings.Builder
+	from := 0
+	for _, at := range tokensIn(s) {
+		b.WriteString(s[from:at[0]])
+		if t := s[at[0]:at[1]]; strings.Contains(t, ":") {
+			b.WriteString(p.address(t))
+		} else {
+			b.WriteString(p.word(t))
 		}
-		return p.word(t)
-	})
+		from = at[1]
+	}
+	return b.String() + s[from:]
+}
+
+// tokensIn are the places of words, and of what may be a MAC or an IPv6 address. None ends
+// within a word: the first letters of a name behind a column look like a group of an address.
+func tokensIn(s string) (all [][2]int) {
+	for from := 0; ; {
+		at := shape().token.FindStringIndex(s[from:])
+		if at == nil {
+			return all
+		}
+		begin, end := from+at[0], from+at[1]
+		if colon := strings.Index(s[begin:end], ":"); colon >= 0 && shape().rest.MatchString(s[end:]) {
+			end = begin + max(colon, 1)
+		}
+		all = append(all, [2]int{begin, end})
+		from = end
+	}
+}
+
+func tokensOf(s string) (all []string) {
+	for _, at := range tokensIn(s) {
+		all = append(all, s[at[0]:at[1]])
+	}
+	return all
 }
 
 // address replaces a MAC or an IPv6 address, with or without backslashes. It is neither:
@@ -289,7 +320,12 @@ func (p *pseudonyms) check(a Archive) error {
 		fmt.Fprintf(&text, "%s\n%s\n%s\n%s\n", strings.Join(one.Argv, " "), one.Stdout, one.Stderr, one.Failed)
 	}
 	words := map[string]bool{}
-	for _, t := range shape().token.FindAllString(text.String(), -1) {
+	for _, w := range shape().word.FindAllString(text.String(), -1) { // whatever is taken for an address
+		if words[w] = true; strings.Trim(w, "0123456789abcdefABCDEF") == "" {
+			delete(words, w) // a group
+		}
+	}
+	for _, t := range tokensOf(text.String()) {
 		t = strings.ReplaceAll(t, `\`, "")
 		words[t] = true
 		if _, err := netip.ParseAddr(t); err == nil || shape().mac.MatchString(t) {

@@ -140,8 +140,15 @@ func routes(_ []string, out []byte) (any, error) {
 	return all, err
 }
 
-// datasets have the properties that stand behind the columns.
+// datasets have the properties that stand behind the columns. Those of their own have not all.
 func datasets(argv []string, out []byte) (any, error) {
+	if slices.Contains(argv, "-s") {
+		var all [][]string
+		for line := range strings.Lines(string(out)) {
+			all = append(all, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+		}
+		return all, nil
+	}
 	i := slices.Index(argv, "name,property,value,source")
 	if i < 0 || i+1 >= len(argv) {
 		return nil, zfs.ErrSyntax
