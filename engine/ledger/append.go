@@ -49,6 +49,7 @@ func (l *Ledger) update(ctx context.Context, p *survey, decide func(View) ([]Fac
 		return view, err
 	}
 	l.tidy(p)
+	l.keepIndex(p.best.text, true)
 	return p.view(p.best)
 }
 

@@ -24,6 +24,7 @@ func TestEveryStateKeepsTheLaws(t *testing.T) {
 		{"two copies, few steps", config{disks: 2}, bounds{lines: 3, asides: 1, only: "read, update, alone, unmount, mount, join, power", kills: "update alone join"}, 300, 50_000},
 		{"two copies, one given up", config{disks: 2}, bounds{lines: 4, asides: 1, only: "read, update, alone, unmount, mount, keep", kills: "update alone keep"}, 200, 20_000},
 		{"three copies", config{disks: 3}, bounds{lines: 4, asides: 1, stray: 1, faults: true}, 60, 15_000},
+		{"two copies, their index kept", config{disks: 2, kept: true}, bounds{lines: 4, asides: 1, stray: 1, faults: true}, 100, 15_000},
 		{"a directory and a disk", config{disks: 1, plain: true}, bounds{lines: 4, asides: 1, stray: 1}, 100, 15_000},
 		{"two copies and a spare disk", config{disks: 3, spares: 1}, bounds{lines: 4, asides: 1}, 60, 15_000},
 	}

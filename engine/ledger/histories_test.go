@@ -87,6 +87,7 @@ func (m *model) run(steps map[string]func(*rapid.T)) {
 	m.laws.facts = func(n int) []Fact { return m.appends[n] }
 	m.sled = newSled(m, 1+m.pick(3, "disks"), rapid.Bool().Draw(m.T, "plain"))
 	m.limit = []int{0, 0, 300, 1 << 20}[m.pick(4, "limit")]
+	m.worth = []int{1, worthKeeping}[m.pick(2, "index")]
 	try(m, Create(m.Context(), m.sled, m.sled.places(), Creation{Who: "model"}))
 	names := make([]string, 0, len(steps))
 	for name := range steps {

@@ -20,6 +20,7 @@ type lab struct {
 	belief
 	sled   *sled
 	unseen bool
+	kept   bool
 
 	// What must be true if the process that acts now is killed: before it has
 	// appended a line anywhere, and after.
@@ -49,7 +50,7 @@ func (b belief) changing() belief {
 
 // newLab is a fresh sled with a ledger.
 func newLab(c config) (*lab, error) {
-	l := &lab{sled: newSled(panics{}, c.disks, c.plain), unseen: c.unseen}
+	l := &lab{sled: newSled(panics{}, c.disks, c.plain), unseen: c.unseen, kept: c.kept}
 	l.next = 1
 	l.laws.facts = func(n int) []Fact { return []Fact{fact("k", strconv.Quote(opName(n)))} }
 	l.sled.witness.forgets = c.blind
@@ -65,6 +66,7 @@ type config struct {
 	spares int  // disks, the last ones, that have no copy yet
 	blind  bool // there is no witness
 	unseen bool // each step is in a boot of its own: what one has seen does not help the next
+	kept   bool // the index of the copies is, as if they were large
 }
 
 // panics is a test for helpers that need one where none is at hand.
@@ -94,6 +96,9 @@ func (l *lab) process() *Ledger {
 	p, err := unopened(l.sled, l.sled.places())
 	if err != nil {
 		panic(err)
+	}
+	if l.kept {
+		p.worth = 1
 	}
 	return p
 }

@@ -73,6 +73,7 @@ type Ledger struct {
 	files  host.Files
 	places Places
 	limit  int // bytes of dead lines below which nothing is rewritten
+	worth  int // bytes of a copy below which its index is not kept
 
 	mu       sync.Mutex
 	seen     map[string]*copyAt // by directory: what was read there last
@@ -117,7 +118,7 @@ func unopened(files host.Files, places Places) (*Ledger, error) {
 		places.Witness = NoWitness{}
 	}
 	places.Locations = cleaned(places.Locations)
-	return &Ledger{files: files, places: places, limit: rewriteLimit, seen: map[string]*copyAt{}}, nil
+	return &Ledger{files: files, places: places, limit: rewriteLimit, worth: worthKeeping, seen: map[string]*copyAt{}}, nil
 }
 
 // cleaned names every directory once, with its pool if one of its locations
@@ -200,7 +201,11 @@ func (l *Ledger) shown(ctx context.Context) (*survey, error) {
 	if len(p.members) == 0 {
 		return nil, p.missingError()
 	}
-	return p, l.weigh(ctx, p, false)
+	if err := l.weigh(ctx, p, false); err != nil {
+		return nil, err
+	}
+	l.keepIndex(p.best.text, false)
+	return p, nil
 }
 
 // missed adds to the news that there is no copy what the witness knows of one.

@@ -29,7 +29,7 @@ func (l *Ledger) look(ctx context.Context) (*survey, error) {
 	l.each(visits, func(v *probe) { v.read(l.files) })
 	var known *format.Text
 	for _, v := range visits {
-		v.verify(l.files, known)
+		v.verify(l, known)
 		if v.found != nil && known == nil {
 			known = v.found.text
 		}

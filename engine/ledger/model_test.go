@@ -16,6 +16,7 @@ type model struct {
 	sled     *sled
 	handle   *Ledger
 	limit    int
+	worth    int
 	changing bool // members do
 
 	laws
@@ -58,11 +59,12 @@ func (m *model) count(v View) {
 // ledger is the handle of the process that runs now.
 func (m *model) ledger() *Ledger {
 	if m.handle == nil {
-		l, _, err := Open(m.Context(), m.sled, m.sled.places())
-		if m.refusal(err) {
+		l, err := unopened(m.sled, m.sled.places())
+		try(m, err)
+		l.limit, l.worth = m.limit, m.worth
+		if _, err = l.Read(m.Context()); m.refusal(err) {
 			return nil
 		}
-		l.limit = m.limit
 		m.handle = l
 	}
 	return m.handle

@@ -116,16 +116,16 @@ func noFile(files host.Files, at Location) error {
 }
 
 // verify makes a copy of what was read.
-func (v *probe) verify(files host.Files, known *format.Text) {
+func (v *probe) verify(l *Ledger, known *format.Text) {
 	if v.found != nil || v.err != nil {
 		return
 	}
-	t, err := v.verified(known)
+	t, err := v.verified(l, known)
 	if err != nil {
 		v.err = broken(v.File(), err)
 		return
 	}
-	left, err := v.outlived(files, t)
+	left, err := v.outlived(l.files, t)
 	if err != nil {
 		v.err = err
 		return
@@ -135,8 +135,8 @@ func (v *probe) verify(files host.Files, known *format.Text) {
 
 // verified is the text that was read. What was not read of a file that is too
 // long is no line.
-func (v *probe) verified(known *format.Text) (*format.Text, error) {
-	t, err := format.Verify(v.data, known)
+func (v *probe) verified(l *Ledger, known *format.Text) (*format.Text, error) {
+	t, err := l.verify(v.data, known)
 	if err != nil {
 		return nil, err
 	}

@@ -45,8 +45,13 @@ func ofOpening() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a torn last line is ignored",
-			Plant: []Patch{{"engine/ledger/probe.go", "t, err := format.Verify(v.data, known)", "OLD; if MUTANT && err == nil && t.End == format.EndTorn { return format.Verify(nil, nil) }"}},
+			Plant: []Patch{{"engine/ledger/probe.go", "t, err := l.verify(v.data, known)", "OLD; if MUTANT && err == nil && t.End == format.EndTorn { return format.Verify(nil, nil) }"}},
 			Found: needed("open:_a_torn_end", "healthy disks are refused"),
+		},
+		{
+			Name:  "what was kept of a copy is recalled for the same bytes alone",
+			Plant: []Patch{{"engine/ledger/format/recall.go", "!r.sums(data[start:end])", "!r.sums(data[start:end]) && !MUTANT"}},
+			Found: unit("engine/ledger", "TestACopyThatRotsIsFoundThoughItsIndexIsKept", "a flipped bit"),
 		},
 		{
 			Name:  "a torn end is cut",

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"hash/maphash"
+	"hash/crc32"
 	"slices"
 )
 
@@ -16,7 +16,7 @@ type index struct {
 	// layers hold the facts, oldest first; the newest that has a key counts.
 	// Each is more than twice as large as the next, so there are few of them.
 	layers []table
-	seed   maphash.Seed // of the hashes in all of them
+	keys   *crc32.Table // by which keys are hashed
 	live   []int32      // by line: facts that are the last of their key
 	dead   int          // bytes of lines without such a fact
 }
@@ -30,7 +30,7 @@ func (x *index) get(data []byte, key string) (place, bool) {
 	return place{}, false
 }
 
-func (x *index) hash(key []byte) uint32 { return uint32(maphash.Bytes(x.seed, key)) }
+func (x *index) hash(key []byte) uint32 { return crc32.Checksum(key, x.keys) }
 
 // find is the place of a key in the newest layer that has it, or nil.
 func find(data []byte, layers []table, hash uint32, key []byte) *place {
@@ -79,12 +79,10 @@ func (t *Text) indexed() (*index, error) {
 	if x := t.index.Load(); x != nil {
 		return x, nil
 	}
-	x := &index{live: make([]int32, 0, len(t.lines))}
+	x := &index{live: make([]int32, 0, len(t.lines)), keys: newKeys()}
 	if t.before != nil {
-		x.layers, x.seed, x.dead = slices.Clone(t.before.layers), t.before.seed, t.before.dead
+		x.layers, x.dead = slices.Clone(t.before.layers), t.before.dead
 		x.live = append(x.live, t.before.live...)
-	} else {
-		x.seed = maphash.MakeSeed()
 	}
 	x.layers = append(x.layers, table{})
 	for i := len(x.live); i < len(t.lines); i++ {
@@ -100,26 +98,38 @@ func (t *Text) indexed() (*index, error) {
 // settle puts layers together until each is more than twice as large as the
 // next. Those that were there before may be others' too.
 func (x *index) settle(data []byte) {
-	for len(x.layers) > 1 {
-		above, below := x.layers[len(x.layers)-1], x.layers[len(x.layers)-2]
-		if len(below.places) > 2*len(above.places) {
-			return
-		}
-		var both table
-		bottom := len(x.layers) == 2 // where what is removed need not be known
-		for _, at := range below.places {
-			key := at.name(data)
-			if hash := x.hash(key); (at.length > 0 || !bottom) && above.find(data, hash, key) == nil {
-				both.put(data, hash, at)
-			}
-		}
-		for _, at := range above.places {
-			if at.length > 0 || !bottom {
-				both.put(data, x.hash(at.name(data)), at)
-			}
-		}
-		x.layers = append(x.layers[:len(x.layers)-2], both)
+	for n := len(x.layers); n > 1 && len(x.layers[n-2].places) <= 2*len(x.layers[n-1].places); n-- {
+		x.join(data)
 	}
+}
+
+// flat is x with one layer.
+func (x *index) flat(data []byte) *index {
+	y := *x
+	y.layers = slices.Clone(x.layers)
+	for len(y.layers) > 1 {
+		y.join(data)
+	}
+	return &y
+}
+
+// join makes one layer of the two newest.
+func (x *index) join(data []byte) {
+	above, below := x.layers[len(x.layers)-1], x.layers[len(x.layers)-2]
+	var both table
+	bottom := len(x.layers) == 2 // where what is removed need not be known
+	for _, at := range below.places {
+		key := at.name(data)
+		if hash := x.hash(key); (at.length > 0 || !bottom) && above.find(data, hash, key) == nil {
+			both.put(data, hash, at)
+		}
+	}
+	for _, at := range above.places {
+		if at.length > 0 || !bottom {
+			both.put(data, x.hash(at.name(data)), at)
+		}
+	}
+	x.layers = append(x.layers[:len(x.layers)-2], both)
 }
 
 // add enters the facts of line i in the newest layer.

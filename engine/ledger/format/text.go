@@ -38,6 +38,7 @@ type body struct {
 	longer weak.Pointer[body] // that one
 	before *index             // of the one that this extends, if it had one
 	index  atomic.Pointer[index]
+	kept   atomic.Int64 // see Kept
 }
 
 // span is a line's place in the text; end is that of its newline.

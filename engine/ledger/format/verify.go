@@ -66,6 +66,7 @@ func (t *Text) Extend(more []byte) (*Text, error) {
 	}
 	t.grown = true
 	longer := &Text{Header: t.Header, body: &body{lines: lines, Epochs: epochs, before: t.index.Load()}}
+	longer.kept.Store(t.kept.Load())
 	if err := longer.follow(append(data, more...), len(data), nil); err != nil {
 		return nil, err
 	}
