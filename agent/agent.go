@@ -32,6 +32,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/peer/nexus"
+	"github.com/sledctl/sledctl/sled/events"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
@@ -51,8 +52,10 @@ type Settings struct {
 	// many.
 	Status     func(context.Context) (api.Status, error)
 	Operations func(context.Context, int) (api.Events, error)
-	Logs       Logs
-	NICs       *NICs // their records in NAPI; nil: they are not synced
+	// Follow passes on the same, and those that begin or end until the context ends.
+	Follow Follow
+	Logs   Logs
+	NICs   *NICs // their records in NAPI; nil: they are not synced
 	// SparePools lists the pools with a base; nil: no spares are made.
 	SparePools func(ledger.View) []string
 	// FlatNetwork lets VMs in that have NICs in VPCs: they are put on the guest
@@ -64,6 +67,10 @@ type Settings struct {
 	Access      Access                                               // which clients may ask over TCP, and for what
 	Log         *slog.Logger
 }
+
+// Follow passes on the newest operations, at most so many, and then those that begin or end,
+// until the context ends.
+type Follow func(ctx context.Context, n int, tell func([]events.Event) error) error
 
 // How often the agent looks.
 const (
@@ -234,7 +241,7 @@ func countStart(ctx context.Context, env operation.Env) (epoch uint64, err error
 // reply for an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, flat: a.FlatNetwork, logs: a.Logs, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, flat: a.FlatNetwork, logs: a.Logs, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
 		Handler:           a.inflight.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

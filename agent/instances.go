@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -269,48 +270,15 @@ func (s *server) instanceLogEvents(w http.ResponseWriter, c call) *api.Error {
 	}
 	leave = sync.OnceFunc(leave)
 	defer leave()
-	s.meter.streams.Add(1)
-	defer s.meter.streams.Add(-1)
-	out := logStream{begin: func() (func(string, any) error, *api.Error) {
-		leave() // from here on it reads what is added
-		return s.stream(w)
-	}}
-	err = s.logs(c.Context(), q, true, out.tell, func(text string) { out.notes = append(out.notes, text) })
-	switch {
-	case err == nil || out.send != nil && c.Context().Err() != nil:
-		return nil
-	case out.send == nil:
-		return failed(err)
-	}
-	_ = out.send("event: failure\n", failed(err).Body(c.id))
-	return nil
-}
-
-// logStream sends lines as events, from the first ones on.
-type logStream struct {
-	begin func() (func(string, any) error, *api.Error)
-	send  func(string, any) error // nil: it has not begun
-	notes []string                // that go before the next lines
-}
-
-func (o *logStream) tell(lines []api.LogLine, cut bool) error {
-	if o.send == nil {
-		send, refused := o.begin()
-		if refused != nil {
-			return refused
-		}
-		o.send = send
-	}
-	for _, text := range o.notes {
-		if err := o.send("event: note\n", text); err != nil {
-			return err
-		}
-	}
-	o.notes = nil
-	for _, l := range lines {
-		if err := o.send("event: line\n", l); err != nil {
-			return err
-		}
-	}
-	return o.send("event: whole\n", api.LogsWhole{Cut: cut})
+	var notes []string // that go before the next lines
+	return s.follow(w, c, func(out *eventStream) error {
+		return s.logs(c.Context(), q, true, func(lines []api.LogLine, cut bool) error {
+			leave() // from here on it reads what is added
+			if err := sendEach(out, "note", notes); err != nil {
+				return err
+			}
+			notes = nil
+			return cmp.Or(sendEach(out, "line", lines), out.send("whole", api.LogsWhole{Cut: cut}))
+		}, func(text string) { notes = append(notes, text) })
+	})
 }

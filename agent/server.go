@@ -28,6 +28,7 @@ type server struct {
 	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
 	logs      Logs
+	following Follow
 	readers   chan struct{} // those who read logs
 	// read is told that the control plane has read a VM at a generation.
 	read  func(VM)
@@ -275,4 +276,49 @@ func (s *server) stream(w http.ResponseWriter) (send func(head string, data any)
 		}
 		return err
 	}, nil
+}
+
+// eventStream sends server-sent events. It begins to answer with the first one: what fails
+// before that is an answer of its own.
+type eventStream struct {
+	begin func() (func(head string, data any) error, *api.Error)
+	begun func(head string, data any) error // nil: it has not
+}
+
+func (o *eventStream) send(event string, data any) error {
+	if o.begun == nil {
+		begun, refused := o.begin()
+		if refused != nil {
+			return refused
+		}
+		o.begun = begun
+	}
+	return o.begun("event: "+event+"\n", data)
+}
+
+// sendEach sends an event for each of some.
+func sendEach[T any](o *eventStream, event string, all []T) error {
+	for _, one := range all {
+		if err := o.send(event, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow answers with the events that tell sends until the context of the call ends. What
+// ends them earlier is the last one.
+func (s *server) follow(w http.ResponseWriter, c call, tell func(*eventStream) error) *api.Error {
+	s.meter.streams.Add(1)
+	defer s.meter.streams.Add(-1)
+	out := &eventStream{begin: func() (func(string, any) error, *api.Error) { return s.stream(w) }}
+	err := tell(out)
+	switch {
+	case err == nil || out.begun != nil && c.Context().Err() != nil:
+		return nil
+	case out.begun == nil:
+		return failed(err)
+	}
+	_ = out.send("failure", failed(err).Body(c.id))
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/sled/events"
 	"github.com/sledctl/sledctl/sled/status"
 )
 
@@ -51,6 +52,8 @@ func withSled(all []endpoint) []endpoint {
 			serve: (*server).status, open: true},
 		endpoint{method: http.MethodGet, path: "/operations", id: "operation_list", summary: "The newest operations, as events -o json", reply: api.Events{},
 			query: []string{"last"}, serve: (*server).operations, open: true},
+		endpoint{method: http.MethodGet, path: "/operation-events", id: "operation_events", summary: "The same, and those that begin or end from then on, as server-sent events",
+			since: api.Version{Major: 1}, reply: events.Event{}, query: []string{"last"}, stream: (*server).operationEvents},
 	)
 }
 
@@ -63,12 +66,9 @@ func (s *server) status(c call) (any, *api.Error) {
 }
 
 func (s *server) operations(c call) (any, *api.Error) {
-	n := usualOperations
-	if said := c.URL.Query().Get("last"); said != "" {
-		var err error
-		if n, err = strconv.Atoi(said); err != nil || n < 1 || n > maxOperations {
-			return nil, api.BadRequest(fmt.Sprintf("last %q: want a number from 1 to %d", said, maxOperations))
-		}
+	n, refused := lastOf(c)
+	if refused != nil {
+		return nil, refused
 	}
 	all, err := s.views.operations.get(c.Context())
 	if err != nil {
@@ -76,6 +76,33 @@ func (s *server) operations(c call) (any, *api.Error) {
 	}
 	all.Items = all.Items[max(len(all.Items)-n, 0):] // of a copy: others share it
 	return all, nil
+}
+
+// lastOf is how many operations are asked for.
+func lastOf(c call) (int, *api.Error) {
+	said := c.URL.Query().Get("last")
+	if said == "" {
+		return usualOperations, nil
+	}
+	n, err := strconv.Atoi(said)
+	if err != nil || n < 1 || n > maxOperations {
+		return 0, api.BadRequest(fmt.Sprintf("last %q: want a number from 1 to %d", said, maxOperations))
+	}
+	return n, nil
+}
+
+// operationEvents sends the newest operations, then those that begin or end: behind those
+// that come together stands a whole.
+func (s *server) operationEvents(w http.ResponseWriter, c call) *api.Error {
+	n, refused := lastOf(c)
+	if refused != nil {
+		return refused
+	}
+	return s.follow(w, c, func(out *eventStream) error {
+		return s.following(c.Context(), n, func(all []events.Event) error {
+			return cmp.Or(sendEach(out, "operation", all), out.send("whole", struct{}{}))
+		})
+	})
 }
 
 // measureSled gives the figures of the sled, from the look that all clients share. A sled

@@ -102,6 +102,8 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("GET", "/status", "", 200)
 	call("GET", "/operations", "", 200)
 	call("GET", "/operations?last=0", "", 400)
+	call("GET", "/operation-events?last=5", "", 200)
+	call("GET", "/operation-events?last=0", "", 400)
 	call("PUT", vm, sledtest.VMBody(t, 48, uuid.NewString(), 1).Text(t), 200)
 	call("GET", "/vmms", "", 200)
 	call("GET", vm+"/state", "", 200)

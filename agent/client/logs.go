@@ -1,12 +1,9 @@
 package client
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -34,16 +31,10 @@ func (c *Client) FollowLogs(ctx context.Context, q api.LogQuery, tell func(lines
 				f.known[l.key]++
 			}
 		}
-		reply, err := c.send(ctx, http.MethodGet, "/instance-log-events", q.Values(), nil)
-		if err != nil {
-			return err
-		}
-		defer reply.Body.Close()
-		if kind := reply.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-			return fmt.Errorf("%s: GET /instance-log-events: not the answer of an agent: %q and no events", c.name, kind)
-		}
-		began()
-		return f.read(reply.Body)
+		return c.events(ctx, "/instance-log-events", q.Values(), func() {
+			began()
+			f.batch = nil
+		}, f.take)
 	})
 }
 
@@ -101,35 +92,9 @@ func (f *followed) whole(cut bool) error {
 	return f.tell(batch, cut)
 }
 
-// maxLogEvent bounds an event with a line of a log, in bytes.
-const maxLogEvent = 2*api.MaxLogBytes + maxEvent
-
-// read reads server-sent events.
-func (f *followed) read(r io.Reader) error {
-	f.batch = nil
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLogEvent)
-	event := ""
-	for lines.Scan() {
-		key, value, _ := strings.Cut(lines.Text(), ": ")
-		if key == "event" {
-			event = value
-		}
-		if key != "data" {
-			continue
-		}
-		if err := f.take(event, []byte(value)); err != nil {
-			return err
-		}
-	}
-	return &unreachableError{"the agent's answer was broken off", cmp.Or(lines.Err(), io.ErrUnexpectedEOF)}
-}
-
 // take takes an event.
 func (f *followed) take(event string, data []byte) (err error) {
 	switch event {
-	case "failure":
-		return failed(http.MethodGet, "/instance-log-events", http.StatusInternalServerError, data)
 	case "note":
 		var text string
 		if err = json.Unmarshal(data, &text); err == nil {

@@ -1,8 +1,6 @@
 package client
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,17 +50,10 @@ func (c *Client) Watch(ctx context.Context, refs []string, tell func(api.Instanc
 		if w.known && len(refs) > 0 { // other instances may have their names by now
 			query = url.Values{"ids": {strings.Join(slices.Sorted(maps.Keys(w.last)), ",")}}
 		}
-		reply, err := c.send(ctx, http.MethodGet, "/instance-events", query, nil)
-		if err != nil {
-			return err
-		}
-		defer reply.Body.Close()
-		if kind := reply.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-			return fmt.Errorf("%s: GET /instance-events: not the answer of an agent: %q and no events", c.name, kind)
-		}
-		began()
-		w.here = map[string]bool{}
-		return w.read(reply.Body)
+		return c.events(ctx, "/instance-events", query, func() {
+			began()
+			w.here = map[string]bool{}
+		}, w.take)
 	})
 }
 
@@ -103,38 +94,16 @@ func (w *watched) whole() error {
 	return nil
 }
 
-// maxEvent bounds an event, in bytes.
-const maxEvent = 1 << 20
-
-// read reads server-sent events (HTML 9.2), in the form in which an agent sends
-// them: the data of each is one line behind its name.
-func (w *watched) read(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxEvent)
-	event := ""
-	for lines.Scan() {
-		key, value, _ := strings.Cut(lines.Text(), ": ")
-		var err error
-		switch {
-		case key == "event":
-			event = value
-		case key != "data":
-		case event == "failure":
-			return failed(http.MethodGet, "/instance-events", http.StatusInternalServerError, []byte(value))
-		case event == "whole":
-			err = w.whole()
-		default:
-			var one api.Instance
-			if err = json.Unmarshal([]byte(value), &one); err != nil {
-				return fmt.Errorf("an event of the agent's: %w", err)
-			}
-			err = w.hear(one)
-		}
-		if err != nil {
-			return err
-		}
+// take takes an event.
+func (w *watched) take(event string, data []byte) error {
+	if event == "whole" {
+		return w.whole()
 	}
-	return &unreachableError{"the agent's answer was broken off", cmp.Or(lines.Err(), io.ErrUnexpectedEOF)}
+	var one api.Instance
+	if err := json.Unmarshal(data, &one); err != nil {
+		return fmt.Errorf("an event of the agent's: %w", err)
+	}
+	return w.hear(one)
 }
 
 // Pauses between attempts to reach an agent that has gone away: twice as long each

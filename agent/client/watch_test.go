@@ -105,12 +105,12 @@ func TestWhatAgentsTellOneAfterTheOtherIsToldOnce(t *testing.T) {
 		{"event: instance\ndata: {", nil, nil},
 	} {
 		told, w.here = nil, map[string]bool{}
-		err := w.read(strings.NewReader(c.stream))
+		err := readEvents(strings.NewReader(c.stream), "/instance-events", w.take)
 		if !slices.Equal(told, c.told) || c.ends != nil && !errors.Is(err, c.ends) || err == nil || gone(err) != (c.ends != nil) {
 			t.Errorf("%s: told %q, and ended with %v; want %q and %v", c.stream, told, err, c.told, c.ends)
 		}
 	}
-	if failed := (*FailedError)(nil); !errors.As(w.read(strings.NewReader(failure)), &failed) || failed.Status != http.StatusInternalServerError {
+	if failed := (*FailedError)(nil); !errors.As(readEvents(strings.NewReader(failure), "/instance-events", w.take), &failed) || failed.Status != http.StatusInternalServerError {
 		t.Error("a failure is none")
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/system"
+	recorded "github.com/sledctl/sledctl/sled/events"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 
@@ -147,6 +148,9 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 	}
 	s.Status = func(ctx context.Context) (api.Status, error) { return status.Look(ctx, e) }
 	s.Operations = func(ctx context.Context, n int) (api.Events, error) { return events.Newest(ctx, e, n) }
+	s.Follow = func(ctx context.Context, n int, tell func([]recorded.Event) error) error {
+		return events.Follow(ctx, e, n, tell)
+	}
 	s.Logs = func(ctx context.Context, q api.LogQuery, follow bool, tell func([]api.LogLine, bool) error, note func(string)) error {
 		return logread.Read(ctx, e, q, follow, logread.AgentMost, tell, note)
 	}

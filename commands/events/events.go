@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -28,7 +29,7 @@ func New(env *cli.Env) *cobra.Command {
 NAME is an instance, also one that was deleted; SUBJECT is what an operation locks, e.g. sled or base/POOL. DIED is an operation whose process
 ended before it did, seen is the end of a VM that nobody asked for. Who it was is what the process was told, not proven.
 
-With --agent, the agent of a sled is asked for its newest 1,000 operations.`,
+With --agent, the agent of a sled is asked for its newest 1,000 operations. With -f the command continues after a restart of the agent.`,
 		Example: `  sledctl events
   sledctl events web1 --last 0
   sledctl events --failed --since 24h
@@ -106,12 +107,12 @@ const agentHas = 1000
 
 // ask prints those of the operations that the agent of a sled gives.
 func ask(ctx context.Context, e *cli.Env, o Options, passes func(events.Event) bool) error {
-	if o.follow {
-		return &cli.UsageError{Text: "an agent cannot be asked for events --follow", Advice: "run it on the sled"}
-	}
 	c, err := o.far.Client(e, cli.Mutation{})
 	if err != nil {
 		return err
+	}
+	if o.follow {
+		return askOn(ctx, e, c, o, passes)
 	}
 	answer, err := c.Operations(ctx, agentHas)
 	if err != nil {
@@ -120,11 +121,36 @@ func ask(ctx context.Context, e *cli.Env, o Options, passes func(events.Event) b
 	if o.Of != "" && !slices.ContainsFunc(answer.Items, o.of) {
 		return &cli.NotFoundError{What: fmt.Sprintf("an event of %q among the newest %d", o.Of, agentHas), List: "sledctl events"}
 	}
-	all := slices.DeleteFunc(answer.Items, func(v events.Event) bool { return !passes(v) })
+	return printAll(e, o, o.newest(answer.Items, passes))
+}
+
+// newest are those that pass, the newest as many as are asked for.
+func (o Options) newest(all []events.Event, passes func(events.Event) bool) []events.Event {
+	all = slices.DeleteFunc(all, func(v events.Event) bool { return !passes(v) })
 	if o.Last > 0 {
 		all = all[max(len(all)-o.Last, 0):]
 	}
-	return printAll(e, o, all)
+	return all
+}
+
+// askOn prints the same, and what begins and ends from then on.
+func askOn(ctx context.Context, e *cli.Env, c *client.Client, o Options, passes func(events.Event) bool) error {
+	e.Progress.Follows()
+	c.Unreachable = e.Progress.Warn
+	var more func([]events.Event) error // once those that are past are printed
+	return c.FollowOperations(ctx, agentHas, func(all []events.Event) error {
+		if more == nil {
+			if err := printAll(e, o, o.newest(all, passes)); err != nil {
+				return err
+			}
+			more = printNew(e)
+			return nil
+		}
+		if all = slices.DeleteFunc(all, func(v events.Event) bool { return !passes(v) }); len(all) == 0 {
+			return nil
+		}
+		return more(all)
+	})
 }
 
 func printAll(e *cli.Env, o Options, all []events.Event) error {

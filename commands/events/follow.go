@@ -22,6 +22,7 @@ type follower struct {
 	passes  func(events.Event) bool
 	printed map[string]bool // ids with results
 	print   func([]events.Event) error
+	note    func(string)
 	epoch   uint64
 	seq     uint64       // that was read
 	past    *events.Past // up to there, without the events that were printed
@@ -31,11 +32,36 @@ type follower struct {
 // ends.
 func follow(ctx context.Context, e *cli.Env, r *reader, passes func(events.Event) bool, printed []events.Event) error {
 	e.Progress.Follows()
-	f := &follower{e: e, r: r, passes: passes, printed: map[string]bool{}, print: printNew(e)}
-	for _, v := range printed {
-		f.printed[key(v)] = true
+	f := &follower{e: e, r: r, passes: passes, printed: map[string]bool{}, print: printNew(e), note: e.Progress.Tell}
+	return f.follow(ctx, printed)
+}
+
+// Follow passes on the newest n events of the sled, and what comes until the context ends,
+// for an agent.
+func Follow(ctx context.Context, e *cli.Env, n int, tell func([]events.Event) error) error {
+	r := &reader{e: e}
+	past, err := r.past(ctx)
+	if err != nil {
+		return err
 	}
-	book, err := e.Ledger(ctx)
+	alive, err := r.alive(ctx)
+	if err != nil {
+		return err
+	}
+	all := func(events.Event) bool { return true }
+	if err := tell(past.Newest(n, all, alive)); err != nil {
+		return err
+	}
+	f := &follower{e: e, r: r, passes: all, printed: map[string]bool{}, print: tell, note: func(string) {}}
+	return f.follow(ctx, past.Newest(0, all, alive))
+}
+
+// follow passes on what comes behind the events that are printed already.
+func (f *follower) follow(ctx context.Context, printed []events.Event) error {
+	for _, v := range printed {
+		f.printed[v.Key()] = true
+	}
+	book, err := f.e.Ledger(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,7 +72,7 @@ func follow(ctx context.Context, e *cli.Env, r *reader, passes func(events.Event
 				return err
 			}
 			if f.seq = view.Seq(); f.epoch != 0 && view.Epoch().N != f.epoch {
-				e.Progress.Tell("-- the ledger has a new epoch")
+				f.note("-- the ledger has a new epoch")
 			}
 			f.epoch = view.Epoch().N
 			if err := f.more(ctx); err != nil {
@@ -81,10 +107,6 @@ func (f *follower) read(ctx context.Context, book *ledger.Ledger) (ledger.View, 
 	return view, nil
 }
 
-func key(v events.Event) string {
-	return strings.Join([]string{v.ID, string(v.Result), v.Start.String(), v.Object.Kind, v.Object.Name}, " ")
-}
-
 // more prints what was not printed yet.
 func (f *follower) more(ctx context.Context) error {
 	alive, err := f.r.alive(ctx)
@@ -93,8 +115,8 @@ func (f *follower) more(ctx context.Context) error {
 	}
 	var fresh []events.Event
 	for _, v := range f.past.Newest(0, f.passes, alive) {
-		if !f.printed[key(v)] {
-			f.printed[key(v)] = true
+		if !f.printed[v.Key()] {
+			f.printed[v.Key()] = true
 			fresh = append(fresh, v)
 		}
 	}

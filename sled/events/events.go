@@ -69,6 +69,11 @@ type Past struct {
 // Seq is the number of the last line that was added.
 func (p *Past) Seq() uint64 { return p.seq }
 
+// Key tells an event from others, and its beginning from its end.
+func (v Event) Key() string {
+	return strings.Join([]string{v.ID, string(v.Result), v.Start.String(), v.Object.Kind, v.Object.Name}, " ")
+}
+
 // Forget drops the events that have ended, and keeps what later lines are compared with.
 func (p *Past) Forget() { p.all = nil }
 
