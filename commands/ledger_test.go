@@ -103,6 +103,7 @@ var stateless = map[string]string{
 	"propolis spec convert":  "it is about a document",
 	"completion":             "it is about the program",
 	"exit-codes":             "it is about the program",
+	"privileges":             "it is about the program",
 }
 
 // statefully is a command line of every other command.

@@ -61,6 +61,7 @@ func topLevel() []cli.Word {
 		{Name: "version", Make: newVersion},
 		{Name: "completion", Make: newCompletion},
 		{Name: "exit-codes", Make: newExitCodes},
+		{Name: "privileges", Make: newPrivileges},
 	}
 }
 

@@ -22,7 +22,7 @@ func TestWhatChangesASledIsKnown(t *testing.T) {
 		ledger-check ledger-export ledger-show
 		probe-compare probe-record probe-show
 		propolis-get propolis-monitor propolis-spec-convert propolis-spec-diff propolis-spec-show propolis-spec-validate`)
-	here := []string{"sim", "sled", "version", "completion", "exit"} // about this machine
+	here := []string{"sim", "sled", "version", "completion", "exit", "privileges"} // about this machine
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		for _, c := range cmd.Commands() {

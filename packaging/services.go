@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
+
+	"github.com/sledctl/sledctl/host/privilege"
 )
 
 //go:embed files
@@ -59,7 +62,9 @@ func services(sources []file, where string) ([]file, error) {
 // rights are the fragments of exec_attr(5) and prof_attr(5): the profile lets an operator
 // run the program at this path with all privileges through pfexec(1).
 func rights(program string) (exec, prof []byte) {
-	exec = []byte("sledctl Management:solaris:cmd:::" + program + ":uid=0;gid=0;privs=all\n")
-	prof = []byte("sledctl Management:::Manage the virtual machines of this sled:\n")
+	exec = []byte("sledctl Management:solaris:cmd:::" + program + ":uid=0;gid=0;privs=all\n" +
+		"sledctl Observation:solaris:cmd:::" + program + ":privs=" + strings.Join(privilege.Read(), ",") + "\n")
+	prof = []byte("sledctl Management:::Manage the virtual machines of this sled:\n" +
+		"sledctl Observation:::Look at the virtual machines of this sled:\n")
 	return exec, prof
 }

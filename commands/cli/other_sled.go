@@ -131,7 +131,7 @@ func isLocal(cmd *cobra.Command) bool {
 
 // here are the commands that are about this program, or about the file of sleds.
 func here() []string {
-	return []string{"sled", "version", "completion", "exit-codes", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+	return []string{"sled", "version", "completion", "exit-codes", "privileges", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 }
 
 // commandsOf are the first words of the commands that act on a sled.

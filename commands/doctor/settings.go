@@ -22,7 +22,7 @@ func settings(e *cli.Env) (doctor.Settings, host.Host, error) {
 	return doctor.Settings{
 		RunDir: c.Paths.Run, LedgerDir: c.Paths.Ledger, Image: kind == packaging.Image, Lacking: lacking,
 		Reservoir: uint64(c.Instance.Reservoir.Size), Memory: uint64(c.Instance.Memory),
-		ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub, MTU: c.Network.MTU,
+		ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub, MTU: c.Network.MTU, DHCP: !c.Network.Underlay.IsValid(),
 		Records: func(ctx context.Context) (doctor.Recorded, error) { return recorded(ctx, e) },
 	}, h, nil
 }

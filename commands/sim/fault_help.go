@@ -22,7 +22,7 @@ Faults of a command:
 Faults of the system, as its commands show it:
 
     old-kernel       the kernel is too old (--match uname)
-    few-privileges   a process has only the basic privileges (--match ppriv)
+    few-privileges   a process has only the basic privileges, or those of --stderr (--match ppriv); is no longer root's (--match pcred)
     low-swap         little virtual memory is left (--match swap)
     in-zone          a process is in the zone named by --stderr (--match zonename)
 

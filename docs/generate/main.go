@@ -65,6 +65,9 @@ func generate(dir, root string) error {
 	if err := os.WriteFile(filepath.Join(dir, "config.md"), settings, 0o644); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(dir, "privileges.md"), privilegesPage(), 0o644); err != nil {
+		return err
+	}
 	described, err := agent.OpenAPI()
 	if err != nil {
 		return err

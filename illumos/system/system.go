@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/privilege"
 )
 
 // Distribution is a distribution of illumos.
@@ -32,14 +33,14 @@ type Kernel struct {
 	Release int
 }
 
-// Privileges are the sets of privileges of a process, as ppriv(1) prints them: "all",
-// "basic", "zone", or the names of privileges.
+// Privileges are the effective user of a process and its sets of privileges.
 type Privileges struct {
-	Effective, Permitted string
+	User                 int
+	Effective, Permitted privilege.Set
 }
 
 // All reports whether the process may do everything.
-func (p Privileges) All() bool { return p.Effective == "all" }
+func (p Privileges) All() bool { return p.Effective.Has(privilege.All) }
 
 // ErrSyntax is output that cannot be understood.
 var ErrSyntax = errors.New("output that cannot be understood")
@@ -52,6 +53,10 @@ func zoneCommand() host.Command { return host.Command{Program: "zonename", ReadO
 
 func privilegesCommand(pid int) host.Command {
 	return host.Command{Program: "ppriv", Args: []string{strconv.Itoa(pid)}, ReadOnly: true}
+}
+
+func userCommand(pid int) host.Command {
+	return host.Command{Program: "pcred", Args: []string{strconv.Itoa(pid)}, ReadOnly: true}
 }
 
 // QueryKernel asks for the kernel. Errors: a *host.CommandError.
@@ -100,7 +105,28 @@ func QueryPrivileges(ctx context.Context, h host.Host) (Privileges, error) {
 	if err != nil {
 		return Privileges{}, err
 	}
-	return ParsePrivileges(out)
+	p, err := ParsePrivileges(out)
+	if err == nil {
+		out, err = run(ctx, h, userCommand(os.Getpid()))
+	}
+	if err == nil {
+		p.User, err = ParseUser(out)
+	}
+	return p, err
+}
+
+// ParseUser reads the effective user of a process from the output of pcred, which is
+// "PID: euid=N ruid=N suid=N ..." or, if all three are one, "PID: e/r/suid=N ...". Errors: ErrSyntax.
+func ParseUser(out string) (int, error) {
+	for word := range strings.FieldsSeq(out) {
+		name, value, _ := strings.Cut(word, "=")
+		if name == "euid" || name == "e/r/suid" {
+			if user, err := strconv.Atoi(value); err == nil && user >= 0 {
+				return user, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("pcred: %w: %q", ErrSyntax, out)
 }
 
 // ParsePrivileges reads the output of ppriv of one process. Errors: ErrSyntax.
@@ -113,9 +139,9 @@ func ParsePrivileges(out string) (Privileges, error) {
 	for line := range strings.Lines(out) {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ": "); name {
 		case "E":
-			p.Effective = value
+			p.Effective = privilege.Set(value)
 		case "P":
-			p.Permitted = value
+			p.Permitted = privilege.Set(value)
 		}
 	}
 	if p.Effective == "" || p.Permitted == "" {

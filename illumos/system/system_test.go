@@ -29,7 +29,7 @@ func TestParseKernel(t *testing.T) {
 // The form is that of the examples of ppriv(1).
 func TestParsePrivileges(t *testing.T) {
 	got, err := ParsePrivileges("387:   -sh\nflags = <none>\n        E: basic\n        I: basic\n        P: basic\n        L: all\n")
-	if err != nil || got != (Privileges{"basic", "basic"}) || got.All() {
+	if err != nil || got != (Privileges{Effective: "basic", Permitted: "basic"}) || got.All() {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, out := range []string{"", "387:   -sh\n", "ppriv: cannot examine 387: no such process\n", "E: all\n"} {

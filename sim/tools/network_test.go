@@ -160,6 +160,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 			"", "-e -o pid,args", "-z z1", "-z z1 -o pidd,args", "-z z1 -o pid", "-z z1 -o zone,args", "-z z1 -o pid,args x", "-z z1,z2 -o args",
 			"-z global -o args", "-ef",
 		},
+		"pcred": {"", "-a 7", "7 8", "self"},
 		"ppriv": {"", "-l", "-S 7", "-s A=basic 7", "7 8", "self", "-v 7"},
 		"uname": {"", "-a", "-s", "-r", "-v x"}, "zonename": {"-t", "x"}, "pfexec": {"", "zonename", "-P all zonename"},
 		"swap": {"", "-l", "-sh", "-s x", "-a /dev/x"}, "mount": {"", "-p x", "-p -F zfs", "-pv", "-v", "-F zfs rpool", "-F tmpfs swap /tmp", "-F zfs -O rpool/x /tmp", "-F zfs -o ro rpool/x /tmp"}, "umount": {"", "-f /tmp", "-a", "/tmp /var"},

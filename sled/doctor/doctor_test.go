@@ -90,6 +90,7 @@ func TestTheSystem(t *testing.T) {
 		"in the global":   {"global-zone", Seen{Zone: "global"}, OK, ""},
 		"in a zone":       {"global-zone", Seen{Zone: "z1"}, Fail, "log in to the global zone, then run: pfexec sledctl doctor"},
 		"all":             {"privileges", Seen{Privileges: system.Privileges{Effective: "all"}}, OK, ""},
+		"who reads":       {"privileges", Seen{Privileges: system.Privileges{User: 100, Effective: "basic,file_dac_read,file_dac_search"}}, Warn, "ledger show, nics list, "},
 		"a zone's":        {"privileges", Seen{Privileges: system.Privileges{Effective: "zone"}}, Fail, "are zone"},
 		"not asked":       {"privileges", Seen{Unknown: map[Question]error{askPrivileges: errors.New("no")}}, Warn, "could not ask: no"},
 		"not asked, page": {"privileges", Seen{Unknown: map[Question]error{askPrivileges: errors.New("no")}}, Warn, "read docs/doctor.md#privileges"},

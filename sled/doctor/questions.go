@@ -30,6 +30,7 @@ type Settings struct {
 
 	ControlLink, Etherstub string // network.control_link, network.etherstub
 	MTU                    int    // of control VNICs; 0: that of the link
+	DHCP                   bool   // control addresses are given, not chosen from network.underlay
 
 	// Records reads what the ledger records.
 	Records func(context.Context) (Recorded, error)

@@ -1,6 +1,13 @@
 package doctor
 
-import "github.com/sledctl/sledctl/illumos/system"
+import (
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host/privilege"
+	"github.com/sledctl/sledctl/illumos/system"
+	"github.com/sledctl/sledctl/sled/rights"
+)
 
 // systemChecks ask what system it is, and what sledctl may do there.
 func systemChecks() []Check {
@@ -9,7 +16,7 @@ func systemChecks() []Check {
 		{ID: "release", Group: group, About: "the distribution is one that sledctl was written for", Asks: []Question{askRelease, askKernel}, Judge: judgeRelease},
 		{ID: "kernel", Group: group, About: "the kernel is new enough for a propolis-server of today", Asks: []Question{askKernel}, Judge: judgeKernel},
 		{ID: "global-zone", Group: group, About: "sledctl runs in the global zone", Asks: []Question{askZone}, Judge: judgeZone},
-		{ID: "privileges", Group: group, About: "sledctl has all privileges", Asks: []Question{askPrivileges}, Judge: judgePrivileges},
+		{ID: "privileges", Group: group, About: "sledctl has the privileges that its commands need", Asks: []Question{askPrivileges}, Judge: judgePrivileges},
 		{ID: "packaging", Group: group, About: "the brand and the files are there with which Propolis comes into a zone", Asks: []Question{askKernel}, Judge: judgePackaging},
 	}
 }
@@ -54,11 +61,29 @@ func judgeZone(s Seen) Finding {
 	return fine("in the global zone")
 }
 
+// judgePrivileges tells an operator with a rights profile which commands that lets run. Who
+// has no more than every user fails.
 func judgePrivileges(s Seen) Finding {
-	if !s.Privileges.All() {
-		return fails("the effective privileges are %s; changes need all", s.Privileges.Effective).then("pfexec sledctl doctor")
+	p := privilege.Process{User: s.Privileges.User, Effective: s.Privileges.Effective}
+	if p.All() {
+		return fine("all")
 	}
-	return fine("all")
+	var named []string
+	for _, program := range privilege.Programs() {
+		named = append(named, program.Need.Privileges...)
+	}
+	if !slices.ContainsFunc(append(named, privilege.Read()...), p.Effective.Has) {
+		return fails("the effective privileges are %s; changes need all", p.Effective).then("pfexec sledctl doctor")
+	}
+	all, lacking := rights.Commands(), rights.Lacking(p, s.Settings.DHCP)
+	var may []string
+	for _, c := range all {
+		if _, ok := lacking[c.Name]; !ok {
+			may = append(may, c.Name)
+		}
+	}
+	return warns("user %d with %s may run %d of %d commands: %s", p.User, p.Effective, len(may), len(all), strings.Join(may, ", ")).
+		byHand("to run the others too, use a profile that has what they need (docs/privileges.md)").then("pfexec sledctl doctor")
 }
 
 // judgePackaging takes what instance ensure would say.

@@ -95,6 +95,7 @@ func (r row) stage(t *testing.T, files string) *stage {
 	}
 	stop()
 	witness.law(t, "undisturbed")
+	witness.needs(t)
 	g.points = map[sledtest.Point]int{sledtest.AtChange: dying.Points(), look: looks.Count, turn: turns, once: 1}
 	maps.Copy(g.points, counting.Count)
 	for _, line := range r.then {

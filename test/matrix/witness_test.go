@@ -3,11 +3,13 @@ package matrix
 import (
 	"context"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sled/rights"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
@@ -42,6 +44,22 @@ func (w *witnessing) law(t testing.TB, at string) {
 	}
 }
 
+// needs fails the test if the verb ran a program that needs privileges which its rights do
+// not name.
+func (w *witnessing) needs(t testing.TB) {
+	t.Helper()
+	w.files.mu.Lock()
+	defer w.files.mu.Unlock()
+	line := w.scene.line
+	verb := rights.Find(strings.Fields(line))
+	for _, c := range w.files.ran {
+		program := c.Argv()[0]
+		if !slices.Contains(verb.Programs(true), program) {
+			t.Errorf("sledctl %s runs %s; the rights of %q name %v", line, program, verb.Name, verb.Programs(true))
+		}
+	}
+}
+
 // announced says whether an intent is open in what is flushed.
 func (w *witnessing) announced() bool {
 	for name, size := range w.files.flushed() {
@@ -62,6 +80,11 @@ func (w *witnessing) announced() bool {
 // the ledger itself is no business of an intent's.
 func (w *witnessing) Run(ctx context.Context, c host.Command) (host.Result, error) {
 	line := strings.Join(append([]string{c.Program}, c.Args...), " ")
+	if !c.ReadOnly || c.Zone != "" { // who enters a zone needs the same, to look
+		w.files.mu.Lock()
+		w.files.ran = append(w.files.ran, c)
+		w.files.mu.Unlock()
+	}
 	if !c.ReadOnly && !strings.Contains(line, "sledctl:ledger=") && !w.announced() {
 		w.files.mu.Lock()
 		w.files.unannounced = append(w.files.unannounced, line)
@@ -80,6 +103,7 @@ type flushing struct {
 	mu          sync.Mutex
 	sizes       map[string]int64 // by name
 	unannounced []string
+	ran         []host.Command // what changes something, and what enters a zone
 }
 
 func newFlushes(files host.Files) *flushes {
