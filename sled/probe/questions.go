@@ -56,6 +56,7 @@ func Questions() []Question {
 	lines := [][2]string{
 		{"", "uname -v"},
 		{"", "zonename"},
+		{"", "pcred 1"},
 		{"", "ppriv 1"},
 		{"", "prtconf -m"},
 		{"", "prtconf -vD"},

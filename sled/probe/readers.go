@@ -58,6 +58,7 @@ func subjects() []subject {
 		{"psrinfo", plain(processor.Online), ""},
 		{"swap -s", plain(system.QuerySwap), "reservoir-counts-as-used zone-needs-256-mib"},
 		{"rsrvrctl -q", plain(reservoir.Query), "reservoir-limit-by-locking all-memory-available-at-boot"},
+		{"pcred", nil, ""},
 		{"ppriv", nil, "root-has-all-privileges"},
 		{"ls", nil, "attributes-on-own-line"},
 		{"mount -p", plain(system.QueryMounts), "cloned-root-stays-mounted"},
@@ -119,6 +120,7 @@ func readerOf(argv []string) reader {
 func parsers() map[string]func(argv []string, out []byte) (any, error) {
 	return map[string]func([]string, []byte) (any, error){
 		"zoneadm list":                          func(_ []string, out []byte) (any, error) { return zone.ParseList(out) },
+		"pcred":                                 func(_ []string, out []byte) (any, error) { return system.ParseUser(string(out)) },
 		"ppriv":                                 func(_ []string, out []byte) (any, error) { return system.ParsePrivileges(string(out)) },
 		"ls":                                    func(argv []string, out []byte) (any, error) { return zfs.ParseAttributes(out, argv[2:]) },
 		"dladm show-link -p -o link,class":      func(_ []string, out []byte) (any, error) { return ofmt.Rows(out, 2) },
