@@ -52,6 +52,7 @@ func TestScreensOfTheDrill(t *testing.T) {
 		{"instance_list", "instance list"},
 		{"instance_list_failed", "instance list --failed"},
 		{"instance_get_changed", "instance get web10 --events 0"},
+		{"instance_get_diff", "instance get web10 --diff"},
 		{"instance_get_failed", "instance get web06 --events 0"},
 		{"instance_get_departs", "instance get web12 --events 0"},
 		{"instance_get_disk", "instance get db01 --events 0"},

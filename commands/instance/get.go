@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -123,8 +125,17 @@ func printDifferences(e *cli.Env, o getOptions, c comparison.Comparison) error {
 		e.Progress.Say("no difference")
 		return nil
 	}
-	if err := rowList().Print(e.Streams.Out, e.Output, differing); err != nil || !o.detailed || len(differing) == 0 {
+	if err := rowList().Print(e.Streams.Out, e.Output, differing); err != nil {
 		return err
+	}
+	if e.Output.Screen(e.Streams.Out) {
+		next := slices.DeleteFunc(nextOf(e, c), func(n comparison.Next) bool { return strings.Contains(n.Command, " --diff") }) // here one is
+		if _, err := io.WriteString(e.Streams.Out, toType(e.Streams.Out, next)); err != nil {
+			return err
+		}
+	}
+	if !o.detailed || len(differing) == 0 {
+		return nil
 	}
 	return cli.ErrDifferences
 }

@@ -54,17 +54,7 @@ func screen(s *terminal.Stream, now time.Time, c comparison.Comparison, next []c
 	}
 	lines := terminal.Wrapped(since, s.Width()-len(c.Name+state)-4)
 	b.WriteString(s.Style(terminal.Strong, c.Name) + "  " + s.Style(cli.StateStyle(shown), state) + "  " + indented(lines, len(c.Name+state)+4))
-	for i, next := range next {
-		label := "next: "
-		if i > 0 {
-			label = "      "
-		}
-		b.WriteString(label + s.Style(terminal.Strong, strings.Join(terminal.Wrapped(next.Command, s.Width()-len(label)), "\n      ")))
-		if len(label)+len(next.Command)+len(next.Does)+3 <= s.Width() {
-			b.WriteString("   " + next.Does)
-		}
-		b.WriteString("\n")
-	}
+	b.WriteString(toType(s, next))
 	b.WriteString("\n")
 	if _, err := s.Write(b.Bytes()); err != nil {
 		return err
@@ -80,6 +70,23 @@ func screen(s *terminal.Stream, now time.Time, c comparison.Comparison, next []c
 	}
 	_, err := s.Write(b.Bytes())
 	return err
+}
+
+// toType are the lines of what to type.
+func toType(s *terminal.Stream, all []comparison.Next) string {
+	var b strings.Builder
+	for i, next := range all {
+		label := "next: "
+		if i > 0 {
+			label = "      "
+		}
+		b.WriteString(label + s.Style(terminal.Strong, strings.Join(terminal.Wrapped(next.Command, s.Width()-len(label)), "\n      ")))
+		if len(label)+len(next.Command)+len(next.Does)+3 <= s.Width() {
+			b.WriteString("   " + next.Does)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // lasting says how long an instance has been in its state: how long its VM is up, or how long

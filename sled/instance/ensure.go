@@ -95,7 +95,7 @@ func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRe
 		}
 		known = true
 	}
-	if known && c.Only == "" && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, c.Wanted) {
+	if known && c.Only == "" && !c.Recreate && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, c.Wanted) {
 		if c.Protect != nil && *c.Protect != r.Protected {
 			return setProtection(ctx, env, id, c)
 		}
