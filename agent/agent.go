@@ -53,9 +53,10 @@ type Settings struct {
 	Status     func(context.Context) (api.Status, error)
 	Operations func(context.Context, int) (api.Events, error)
 	// Follow passes on the same, and those that begin or end until the context ends.
-	Follow Follow
-	Logs   Logs
-	NICs   *NICs // their records in NAPI; nil: they are not synced
+	Follow  Follow
+	Logs    Logs
+	LogData LogData
+	NICs    *NICs // their records in NAPI; nil: they are not synced
 	// SparePools lists the pools with a base; nil: no spares are made.
 	SparePools func(ledger.View) []string
 	// FlatNetwork lets VMs in that have NICs in VPCs: they are put on the guest
@@ -241,7 +242,7 @@ func countStart(ctx context.Context, env operation.Env) (epoch uint64, err error
 // reply for an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, flat: a.FlatNetwork, logs: a.Logs, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, flat: a.FlatNetwork, logs: a.Logs, logData: a.LogData, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
 		Handler:           a.inflight.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

@@ -12,6 +12,8 @@ import (
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/comparison"
+	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 )
@@ -31,6 +33,10 @@ func withInstances(all []endpoint) []endpoint {
 			since: first, body: api.PutInstance{}, reply: api.Changed{}, query: []string{"wait", "recreate", "protect"}, serve: (*server).ensureInstance},
 		endpoint{method: http.MethodGet, path: one, id: "instance_get", summary: "One instance, by its name or id, as instance get", since: first, reply: api.Changed{},
 			serve: (*server).instance},
+		endpoint{method: http.MethodGet, path: one + "/differences", id: "instance_get_differences", summary: "In what an instance is not as wanted, as instance get --diff",
+			since: first, reply: api.Differences{}, serve: (*server).differences},
+		endpoint{method: http.MethodGet, path: one + "/document", id: "instance_get_document", summary: "What describes an instance, as instance get -o toml",
+			since: first, reply: api.Document{}, serve: (*server).instanceDocument},
 		endpoint{method: http.MethodPut, path: one + "/state", id: "instance_put_state", summary: "Have an instance run, stopped or reset, as instance start, stop, reboot",
 			since: first, body: api.PutInstanceState{}, reply: api.Changed{}, query: []string{"wait"}, serve: (*server).changeInstance},
 		endpoint{method: http.MethodDelete, path: one, id: "instance_delete", summary: "Remove an instance, as instance delete", since: first, reply: api.Changed{},
@@ -120,6 +126,30 @@ func (s *server) instance(c call) (any, *api.Error) {
 	}
 	shown := api.InstanceOf(one)
 	return api.Changed{Instance: &shown}, nil
+}
+
+func (s *server) differences(c call) (any, *api.Error) {
+	view, err := s.work.view(c.Context())
+	var seen comparison.Comparison
+	if err == nil {
+		seen, err = comparison.Look(c.Context(), s.work.instances, s.work.env, view, c.params["instance"])
+	}
+	if err != nil {
+		return nil, failed(err)
+	}
+	return api.Differences{Items: append([]comparison.Row{}, seen.Differing()...)}, nil
+}
+
+func (s *server) instanceDocument(c call) (any, *api.Error) {
+	view, err := s.work.view(c.Context())
+	if err != nil {
+		return nil, failed(err)
+	}
+	text, _, err := documents.Of(s.work.instances, view, c.params["instance"])
+	if err != nil {
+		return nil, failed(err)
+	}
+	return api.Document{Text: text}, nil
 }
 
 // changeInstance does what a command does, and ends when who asked goes away.
@@ -212,6 +242,10 @@ const logReaders = 4
 // the context ends.
 type Logs func(ctx context.Context, q api.LogQuery, follow bool, tell func(lines []api.LogLine, cut bool) error, note func(string)) error
 
+// LogData reads one log. It passes on its last lines that are meant, as they are, and, if it
+// follows, what comes, until the context ends.
+type LogData func(ctx context.Context, q api.LogQuery, follow bool, tell func([]byte) error, note func(string)) error
+
 // withLogs adds their endpoints.
 func withLogs(all []endpoint) []endpoint {
 	first, keys := api.Version{Major: 1}, []string{"instances", "service", "previous", "since", "last"}
@@ -220,6 +254,8 @@ func withLogs(all []endpoint) []endpoint {
 			since: first, reply: api.Logs{}, query: keys, serve: (*server).instanceLogs},
 		endpoint{method: http.MethodGet, path: "/instance-log-events", id: "instance_log_events", summary: "The same, and what they log from then on, as server-sent events",
 			since: first, reply: api.LogLine{}, query: keys, stream: (*server).instanceLogEvents},
+		endpoint{method: http.MethodGet, path: "/instance-log-data", id: "instance_log_data", summary: "One log as it is, and with follow what comes, as server-sent events, as instance logs --raw",
+			since: first, reply: api.LogData{}, query: []string{"instances", "service", "previous", "last", "follow"}, stream: (*server).instanceLogData},
 	)
 }
 
@@ -254,22 +290,17 @@ func (s *server) readLogs(c call) (leave func(), refused *api.Error) {
 	}
 }
 
-// instanceLogEvents begins to answer with the first lines: what fails before that is an
-// answer of its own. What ends it later but the one who reads it, is its last event.
+// instanceLogEvents sends the lines of logs, and those that come: behind those that come
+// together stands a whole.
 func (s *server) instanceLogEvents(w http.ResponseWriter, c call) *api.Error {
-	q, err := api.ParseLogQuery(c.URL.Query())
-	if err != nil {
-		return api.BadRequest(err.Error())
-	}
-	if q.Previous {
-		return api.BadRequest("previous: a bundle does not grow")
-	}
-	leave, refused := s.readLogs(c)
+	q, leave, refused := s.follows(c)
 	if refused != nil {
 		return refused
 	}
-	leave = sync.OnceFunc(leave)
 	defer leave()
+	if q.Previous {
+		return api.BadRequest("previous: a bundle does not grow")
+	}
 	var notes []string // that go before the next lines
 	return s.follow(w, c, func(out *eventStream) error {
 		return s.logs(c.Context(), q, true, func(lines []api.LogLine, cut bool) error {
@@ -281,4 +312,40 @@ func (s *server) instanceLogEvents(w http.ResponseWriter, c call) *api.Error {
 			return cmp.Or(sendEach(out, "line", lines), out.send("whole", api.LogsWhole{Cut: cut}))
 		}, func(text string) { notes = append(notes, text) })
 	})
+}
+
+// instanceLogData sends a log as it is. What does not follow ends with an event.
+func (s *server) instanceLogData(w http.ResponseWriter, c call) *api.Error {
+	q, leave, refused := s.follows(c)
+	if refused != nil {
+		return refused
+	}
+	defer leave()
+	follow := c.URL.Query().Get("follow") == "true"
+	return s.follow(w, c, func(out *eventStream) error {
+		var notes []string
+		err := s.logData(c.Context(), q, follow, func(data []byte) error {
+			leave()
+			err := sendEach(out, "note", notes)
+			notes = nil
+			return cmp.Or(err, out.send("data", api.LogData{Data: data}))
+		}, func(text string) { notes = append(notes, text) })
+		if err != nil || follow {
+			return err
+		}
+		return out.send("end", struct{}{})
+	})
+}
+
+// follows is what is asked for, and the turn to read logs.
+func (s *server) follows(c call) (q api.LogQuery, leave func(), refused *api.Error) {
+	q, err := api.ParseLogQuery(c.URL.Query())
+	if err != nil {
+		return q, nil, api.BadRequest(err.Error())
+	}
+	leave, refused = s.readLogs(c)
+	if refused != nil {
+		return q, nil, refused
+	}
+	return q, sync.OnceFunc(leave), nil
 }

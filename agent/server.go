@@ -28,6 +28,7 @@ type server struct {
 	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
 	logs      Logs
+	logData   LogData
 	following Follow
 	readers   chan struct{} // those who read logs
 	// read is told that the control plane has read a VM at a generation.

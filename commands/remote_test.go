@@ -33,6 +33,7 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	same := func(line string, exit int) {
 		t.Helper()
 		there, here := remote(line), s.Try(line)
+		there.Errs = strings.ReplaceAll(there.Errs, " --agent unix:"+a.Socket, "") // of the commands that it names
 		if there.Exit != exit || here.Exit != exit || there.Out != here.Out {
 			t.Errorf("%s: exit %d here and %d there, want %d\n%s%s\n%s%s", line, here.Exit, there.Exit, exit, here.Out, here.Errs, there.Out, there.Errs)
 		}
@@ -45,6 +46,11 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	same("instance get web9", 4)
 	same("instance get web9 -o json", 4)
 	same("instance start web9", 4)
+	same("instance get web1 --diff --detailed-exitcode", 0)
+	same("instance get web9 --diff", 4)
+	same("instance get web1 -o toml", 0)
+	same("instance get web9 -o toml", 4)
+	same("instance get web1 web2 --diff", 2)
 	same("instance start Web", 2)
 	same("instance stop web1 -H --columns name,state", 0)
 	same("instance reboot web1", 5)
@@ -72,6 +78,8 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	same("instance wait web2", 2)
 	zone := strings.TrimSpace(s.Run("instance get web2 -H --columns zone"))
 	s.Command("zoneadm -z " + zone + " halt")
+	same("instance get web2 --diff --detailed-exitcode", 10)
+	same("instance get web2 --diff -o json", 0)
 	same("instance wait web2 --for running", 1)
 	s.Run("instance ensure web2")
 	same("instance watch web2 -H --columns name,state --timeout 3s", 7)
@@ -175,8 +183,8 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 	here := func(line string, stdin string) migration.Answer {
 		return s.Answers(t.Context(), s.Host(), strings.Fields(line), []byte(stdin))
 	}
-	said := func(a migration.Answer) string { // without the times
-		return regexp.MustCompile(`\(after [^)]*\)|"elapsed_ms":[0-9]+`).ReplaceAllString(string(a.Stderr), "")
+	said := func(got migration.Answer) string { // without the times, and the agent in the commands that are named
+		return regexp.MustCompile(` --agent unix:`+regexp.QuoteMeta(a.Socket)+`|\(after [^)]*\)|"elapsed_ms":[0-9]+`).ReplaceAllString(string(got.Stderr), "")
 	}
 
 	// It is made as it would have been there, and then there is nothing to do.

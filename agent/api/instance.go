@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/comparison"
 	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -115,6 +116,18 @@ func AddLast(all []Instance, view ledger.View) {
 // deleted is null.
 type Changed struct {
 	Instance *Instance `json:"instance"`
+}
+
+// Differences is the answer to GET /instances/{instance}/differences: in what the instance is
+// not as it is wanted, as instance get --diff.
+type Differences struct {
+	Items []comparison.Row `json:"items"`
+}
+
+// Document is the answer to GET /instances/{instance}/document: what instance ensure -f
+// reads, as instance get -o toml.
+type Document struct {
+	Text string `json:"text"`
 }
 
 // PutInstanceState is the body of PUT /instances/{instance}/state.

@@ -36,6 +36,11 @@ type LogsWhole struct {
 	Cut bool `json:"cut"` // as of Logs
 }
 
+// LogData is the event with what a log has, as it is.
+type LogData struct {
+	Data []byte `json:"data"` // of whole lines, in base64
+}
+
 // The most that is asked for, and answered, at once.
 const (
 	MaxLogLines  = 10_000

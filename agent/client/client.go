@@ -116,6 +116,16 @@ func (c *Client) Get(ctx context.Context, ref string) (*api.Instance, error) {
 	return one.Instance, err
 }
 
+// Differences gives in what an instance is not as wanted.
+func (c *Client) Differences(ctx context.Context, ref string) (all api.Differences, err error) {
+	return all, c.do(ctx, http.MethodGet, "/instances/"+url.PathEscape(ref)+"/differences", nil, nil, "items", &all)
+}
+
+// Document gives what describes an instance.
+func (c *Client) Document(ctx context.Context, ref string) (d api.Document, err error) {
+	return d, c.do(ctx, http.MethodGet, "/instances/"+url.PathEscape(ref)+"/document", nil, nil, "text", &d)
+}
+
 // Change has an instance running, stopped or reset.
 func (c *Client) Change(ctx context.Context, ref, state string) (*api.Instance, error) {
 	var one api.Changed

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -36,6 +37,44 @@ func (c *Client) FollowLogs(ctx context.Context, q api.LogQuery, tell func(lines
 			f.batch = nil
 		}, f.take)
 	})
+}
+
+// errEnd is that an agent has told all.
+var errEnd = errors.New("the end")
+
+// LogData passes on one log as it is, and, if it follows, what comes until ctx ends, whose
+// cause it returns.
+func (c *Client) LogData(ctx context.Context, q api.LogQuery, follow bool, tell func([]byte) error, note func(string)) error {
+	query := q.Values()
+	if follow {
+		query.Set("follow", "true")
+	}
+	err := c.events(ctx, "/instance-log-data", query, func() {}, func(event string, data []byte) error {
+		var text string
+		var some api.LogData
+		switch event {
+		case "end":
+			return errEnd
+		case "note":
+			if err := json.Unmarshal(data, &text); err != nil {
+				return fmt.Errorf("an event of the agent's: %w", err)
+			}
+			note(text)
+		case "data":
+			if err := json.Unmarshal(data, &some); err != nil {
+				return fmt.Errorf("an event of the agent's: %w", err)
+			}
+			return tell(some.Data)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errEnd):
+		return nil
+	case ctx.Err() != nil && follow:
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // overlap is how much of what was told is asked for once more where an agent is asked again.

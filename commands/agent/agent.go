@@ -154,6 +154,9 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 	s.Logs = func(ctx context.Context, q api.LogQuery, follow bool, tell func([]api.LogLine, bool) error, note func(string)) error {
 		return logread.Read(ctx, e, q, follow, logread.AgentMost, tell, note)
 	}
+	s.LogData = func(ctx context.Context, q api.LogQuery, follow bool, tell func([]byte) error, note func(string)) error {
+		return logread.Raw(ctx, e, q, follow, logread.AgentMost, tell, note)
+	}
 	if c.Nexus.URL != "" {
 		if s.Nexus, err = url.Parse(c.Nexus.URL); err != nil {
 			return s, err

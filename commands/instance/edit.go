@@ -72,11 +72,7 @@ func documentOf(ctx context.Context, e *cli.Env, ref string) (*edit, string, err
 	if err != nil {
 		return nil, "", err
 	}
-	r, err := s.Find(view, ref)
-	if err != nil {
-		return nil, "", err
-	}
-	text, err := documents.Text(r, r.ID == s.ID(r.Name))
+	text, r, err := documents.Of(s, view, ref)
 	return &edit{e: e, s: s, op: op, r: r}, text, err
 }
 

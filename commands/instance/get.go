@@ -56,29 +56,23 @@ to do while the instance runs. In the places of secrets it has their digests, wh
 func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error {
 	document := e.Output.Format == formatTOML
 	switch {
-	case (document || o.diff) && o.far.Is():
-		return &cli.UsageError{Text: "an agent cannot be asked for --diff or -o toml", Advice: "run it on the sled"}
 	case (document || o.diff) && len(refs) > 1:
 		return &cli.UsageError{Text: "instance get: --diff and -o toml are about one instance"}
 	case document:
-		return printDocument(ctx, e, refs[0])
+		return printDocument(ctx, e, o.far, refs[0])
+	case o.diff:
+		return runDiff(ctx, e, o, refs[0])
 	case o.far.Is():
 		return changeRemotely(ctx, e, o.far, cli.Mutation{}, manyFlags{parallel: 1}, refs, "")
 	}
 	list := cli.InstanceList(e)
-	if o.diff {
-		if err := rowList().Check(e.Output); err != nil {
-			return err
-		}
-	} else if err := list.Check(e.Output); err != nil {
+	if err := list.Check(e.Output); err != nil {
 		return err
 	}
 	all, err := compare(ctx, e, refs)
 	switch {
 	case err != nil:
 		return err
-	case o.diff:
-		return printDifferences(e, o, all[0])
 	case e.Output.Screen(e.Streams.Out):
 		return printScreens(ctx, e, o, all)
 	case len(all) == 1 && e.Output.Format == terminal.FormatJSON:
@@ -119,8 +113,30 @@ func nextOf(e *cli.Env, c comparison.Comparison) []comparison.Next {
 	return all
 }
 
-func printDifferences(e *cli.Env, o getOptions, c comparison.Comparison) error {
-	differing := c.Differing()
+// runDiff prints in what an instance is not as wanted.
+func runDiff(ctx context.Context, e *cli.Env, o getOptions, ref string) error {
+	if err := rowList().Check(e.Output); err != nil {
+		return err
+	}
+	if !o.far.Is() {
+		all, err := compare(ctx, e, []string{ref})
+		if err != nil {
+			return err
+		}
+		return printDifferences(e, o, all[0].Differing())
+	}
+	c, err := o.far.Client(e, cli.Mutation{})
+	if err != nil {
+		return err
+	}
+	differs, err := c.Differences(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return printDifferences(e, o, differs.Items)
+}
+
+func printDifferences(e *cli.Env, o getOptions, differing []comparison.Row) error {
 	if len(differing) == 0 && e.Output.Format != terminal.FormatJSON {
 		e.Progress.Say("no difference")
 		return nil
@@ -176,11 +192,25 @@ func printEvents(ctx context.Context, e *cli.Env, o getOptions, c comparison.Com
 }
 
 // printDocument prints what instance ensure -f reads.
-func printDocument(ctx context.Context, e *cli.Env, ref string) error {
-	_, text, err := documentOf(ctx, e, ref)
+func printDocument(ctx context.Context, e *cli.Env, far remote, ref string) error {
+	text, err := textOf(ctx, e, far, ref)
 	if err != nil {
 		return err
 	}
 	_, err = io.WriteString(e.Streams.Out, text)
 	return err
+}
+
+// textOf is the document of an instance, here or at an agent.
+func textOf(ctx context.Context, e *cli.Env, far remote, ref string) (string, error) {
+	if !far.Is() {
+		_, text, err := documentOf(ctx, e, ref)
+		return text, err
+	}
+	c, err := far.Client(e, cli.Mutation{})
+	if err != nil {
+		return "", err
+	}
+	d, err := c.Document(ctx, ref)
+	return d.Text, err
 }

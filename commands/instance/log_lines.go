@@ -71,15 +71,11 @@ func (p *linePrinter) of(names []string) {
 	}
 }
 
-// asLogged prints the last n lines as they are; on a terminal, without what it would act
-// upon.
-func (p *linePrinter) asLogged(data []byte, n int) error {
+// asLogged prints lines as they are; on a terminal, without what it would act upon.
+func (p *linePrinter) asLogged(data []byte) error {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	if last := len(lines) - 1; len(lines[last]) == 0 {
 		lines = lines[:last]
-	}
-	if n > 0 && len(lines) > n {
-		lines = lines[len(lines)-n:]
 	}
 	for _, line := range lines {
 		if p.e.Streams.Out.Terminal {

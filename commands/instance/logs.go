@@ -39,7 +39,7 @@ Lines of several instances are merged by time, with the name in front. Patterns 
 as in instance list.
 
 With --agent, the agent of a sled reads them: of at most 64 instances and 10,000 lines at once. With -f the command continues after a restart
-of the agent.`,
+of the agent, but for --raw, which then ends.`,
 		Example: `  sledctl instance logs web1 --since 10m -o json
   sledctl instance logs web1 --service all --tail 50
   sledctl instance logs 'web*' --failed
@@ -86,8 +86,10 @@ func runLogs(ctx context.Context, e *cli.Env, o logOptions) error {
 		e.Progress.Follows()
 	}
 	switch {
+	case o.raw && o.far.Is():
+		return askRaw(ctx, e, o.far, q, o.follow, p.asLogged)
 	case o.raw:
-		return logread.Raw(ctx, e, q, o.follow, p.asLogged)
+		return logread.Raw(ctx, e, q, o.follow, logread.CommandMost, p.asLogged, logread.Noted(e))
 	case o.far.Is():
 		err = askLogs(ctx, e, o.far, q, o.follow, p)
 	default:
@@ -128,6 +130,15 @@ func askLogs(ctx context.Context, e *cli.Env, far remote, q api.LogQuery, follow
 	return tell(answer.Items, answer.Cut)
 }
 
+// askRaw has an agent read one log.
+func askRaw(ctx context.Context, e *cli.Env, far remote, q api.LogQuery, follow bool, tell func([]byte) error) error {
+	c, err := far.Client(e, cli.Mutation{})
+	if err != nil {
+		return err
+	}
+	return c.LogData(ctx, q, follow, tell, logread.Noted(e))
+}
+
 // instances are the names that are meant: those that were typed, also of instances that are
 // gone, or those that the selection picks.
 func (o logOptions) instances(ctx context.Context, e *cli.Env) ([]string, error) {
@@ -148,8 +159,6 @@ func (o logOptions) lines(e *cli.Env) int {
 // check refuses what cannot be, and says since when lines are wanted.
 func (o logOptions) check(now time.Time) (since time.Time, err error) {
 	switch {
-	case o.raw && o.far.Is():
-		return since, &cli.UsageError{Text: "an agent cannot be asked for --raw", Advice: "run it on the sled"}
 	case o.raw && len(o.names) > 1:
 		return since, logread.ErrSeveral
 	case o.follow && o.previous:

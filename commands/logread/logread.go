@@ -274,10 +274,10 @@ func Noted(e *cli.Env) func(string) {
 // ErrSeveral is that lines of several logs cannot be as they were logged.
 var ErrSeveral = &cli.UsageError{Text: "--raw: lines of several logs have names and an order of their own", Advice: "give one instance, and with --service one service"}
 
-// Raw passes on the end of one log as it is, and of that the last lines that are meant. If it
-// follows, it also passes on what comes.
-func Raw(ctx context.Context, e *cli.Env, q api.LogQuery, follow bool, tell func(data []byte, n int) error) error {
-	r, err := newReader(ctx, e, q, CommandMost, Noted(e))
+// Raw passes on the end of one log as it is, and of that the last lines that are meant, as
+// Read does.
+func Raw(ctx context.Context, e *cli.Env, q api.LogQuery, follow bool, most int, tell func(data []byte) error, note func(string)) error {
+	r, err := newReader(ctx, e, q, most, note)
 	if err != nil {
 		return err
 	}
@@ -309,14 +309,30 @@ func Raw(ctx context.Context, e *cli.Env, q api.LogQuery, follow bool, tell func
 }
 
 // only passes on one log.
-func only(chunks []logs.Chunk, n int, tell func([]byte, int) error) error {
+func only(chunks []logs.Chunk, n int, tell func([]byte) error) error {
 	if len(chunks) > 1 {
 		return ErrSeveral
 	}
 	for _, c := range chunks {
-		return tell(c.Data, n)
+		return tell(lastLines(c.Data, n))
 	}
 	return nil
+}
+
+// lastLines are the last n lines of a text; all, if n is 0.
+func lastLines(data []byte, n int) []byte {
+	if n == 0 {
+		return data
+	}
+	for at := len(data) - 1; at > 0; at-- {
+		if data[at-1] != '\n' {
+			continue
+		}
+		if n--; n == 0 {
+			return data[at:]
+		}
+	}
+	return data
 }
 
 // lineOf is a line as it is served and printed.

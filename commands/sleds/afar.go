@@ -27,7 +27,7 @@ func ByAgent() []string {
 // NotByAgent are the flags that no agent can be asked for.
 func NotByAgent() []string {
 	return []string{
-		"--all", "--detailed-exitcode", "--diff", "--dry-run", "--explain", "--grace", "--keep", "--migrate-from", "--migration-id", "-n",
+		"--all", "--dry-run", "--explain", "--grace", "--keep", "--migrate-from", "--migration-id", "-n",
 	}
 }
 
@@ -50,7 +50,7 @@ func (a Afar) Typed(text string) string {
 	}
 	words := strings.Fields(rest[:lengthOf(rest)])
 	switch {
-	case len(words) == 0 || !slices.Contains(a.words, words[0]) || slices.Contains(words, "--help") || strings.HasSuffix(before, onTheSource), strings.HasSuffix(strings.TrimSuffix(before, "pfexec "), onTheSled):
+	case len(words) == 0 || !slices.Contains(a.words, words[0]) || aboutFile(words) || slices.Contains(words, "--help") || strings.HasSuffix(before, onTheSource), strings.HasSuffix(strings.TrimSuffix(before, "pfexec "), onTheSled):
 		before += "sledctl "
 	case a.asks && !answers(words), strings.HasSuffix(before, "pfexec "):
 		before = there(before) + "sledctl "
@@ -114,6 +114,11 @@ func answers(words []string) bool {
 		}
 	}
 	return pathOf(words) > 0
+}
+
+// aboutFile reports whether a command is about a file that is where it is typed.
+func aboutFile(words []string) bool {
+	return len(words) > 3 && slices.Equal(words[:2], []string{"propolis", "spec"}) && slices.Contains([]string{"convert", "validate"}, words[2])
 }
 
 // pathOf is the length of the name of a command that an agent answers; 0: it is none.

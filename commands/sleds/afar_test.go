@@ -8,7 +8,7 @@ import (
 // The commands that a text names can be typed as they stand: they name the sled that is meant,
 // or the text says that they are typed there.
 func TestCommandsThatAreNamedNameTheSled(t *testing.T) {
-	words := Of([]string{"agent", "bootstrap", "events", "instance", "status", "storage", "sim", "top", "zone"})
+	words := Of([]string{"agent", "bootstrap", "events", "instance", "propolis", "status", "storage", "sim", "top", "zone"})
 	flags := []string{"--agent", "https://sled3:12410", "--token-file", "my token"}
 	for text, want := range map[string][3]string{ // by ssh or in a directory; an agent by its name; by --agent
 		"sledctl status --problems": {"sledctl --sled s status --problems", "sledctl --sled s status --problems", "sledctl status --agent https://sled3:12410 --token-file 'my token' --problems"},
@@ -27,6 +27,7 @@ func TestCommandsThatAreNamedNameTheSled(t *testing.T) {
 		"pfexec sledctl status":                                      {"on the sled: pfexec sledctl status", "on the sled: pfexec sledctl status", "on the sled: pfexec sledctl status"},
 		"a zone that sledctl runs, sledctl":                          {"", "", ""},
 		"run: sledctl storage --help":                                {"", "", ""},
+		"to check it, run: sledctl propolis spec validate FILE":      {"", "", ""},
 		"to retry, run on the source: sledctl instance migrate web1": {"", "", ""},
 		"run: sledctl sled add NAME --ssh MACHINE":                   {"", "", ""},
 	} {

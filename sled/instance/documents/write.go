@@ -5,8 +5,20 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
+
+// Of is the document of an instance that the ledger has, and its record.
+func Of(s instance.Settings, view ledger.View, ref string) (string, record.Record, error) {
+	r, err := s.Find(view, ref)
+	if err != nil {
+		return "", r, err
+	}
+	text, err := Text(r, r.ID == s.ID(r.Name))
+	return text, r, err
+}
 
 // Text is the document, in TOML, by which instance ensure makes an instance as its record
 // has it, with nothing left open. Own says that its id is the one that its name stands for. What is nothing to
