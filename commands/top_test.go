@@ -166,7 +166,9 @@ func TestTopOnTheDrill(t *testing.T) {
 		s.shows(view.shows)
 	}
 	s.desk.resize(60, 20)
-	s.shows("MEMORY  ADDRESS")
+	s.shows("NET in/out  SINCE")
+	s.types("ooo")
+	s.shows("sorted by -net")
 	s.types("L")
 	if ran := <-s.ran; ran != "instance logs mail01 --follow" {
 		t.Errorf("%q was run", ran)

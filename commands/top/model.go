@@ -38,7 +38,7 @@ var views = [...]struct {
 const newest = 200
 
 // sorts are the keys that o goes through; the first is by name.
-var sorts = []string{"", "state", "-memory", "-cpus", "since"}
+var sorts = []string{"", "state", byCPU, byNet, "-memory", "-cpus", "since"}
 
 // command is what an operator is asked whether she wants it.
 type command struct {
@@ -80,6 +80,7 @@ type model struct {
 
 	verdict verdict
 	vms     []cli.Instance
+	was, is reading            // the last two of the kernel's counters
 	shares  map[string]sharing // of their reasons
 	trouble string             // why the VMs could not be looked at
 	view    view
@@ -126,7 +127,7 @@ func (m *model) listing() []string {
 	if m.failed {
 		words = append(words, "--failed")
 	}
-	if key := sorts[m.sort]; key != "" {
+	if key := sorts[m.sort]; key != "" && key != byCPU && key != byNet {
 		words = append(words, "--sort", key+",name")
 	}
 	return words
@@ -135,6 +136,7 @@ func (m *model) listing() []string {
 // list takes the VMs as they are now. The cursor stays on its VM, or else goes to the next.
 func (m *model) list(vms []cli.Instance) {
 	was := m.index()
+	vms = m.sorted(vms)
 	m.vms, m.shares, m.trouble = vms, shares(vms), ""
 	if m.index() < 0 {
 		m.at = ""

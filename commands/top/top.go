@@ -74,14 +74,15 @@ type Ended struct {
 
 // seen is what a look has found.
 type seen struct {
-	vms     []cli.Instance
-	trouble string
-	verdict verdict // zero: it was not asked for
-	view    view
-	lines   []string // of the view; nil: it has no page
-	items   []item
-	opened  *page
-	panic   error // it was a defect of sledctl
+	vms      []cli.Instance
+	counters reading
+	trouble  string
+	verdict  verdict // zero: it was not asked for
+	view     view
+	lines    []string // of the view; nil: it has no page
+	items    []item
+	opened   *page
+	panic    error // it was a defect of sledctl
 }
 
 // Run shows the screen until somebody leaves it, and closes it.
@@ -205,6 +206,7 @@ func (l *loop) look(ctx context.Context) {
 			var listed struct{ Items []cli.Instance }
 			s.trouble = l.read(ctx, listing, &listed)
 			s.vms = listed.Items
+			s.counters = l.counters(ctx)
 		case view == viewWork:
 			s.lines, s.items = l.work(ctx, width-1)
 		case view == viewEvents:
@@ -299,6 +301,7 @@ func (l *loop) take(s seen) {
 	case s.view == viewVMs && s.trouble != "":
 		l.m.trouble = s.trouble
 	case s.view == viewVMs:
+		l.m.count(s.counters)
 		l.m.list(s.vms)
 	case s.lines != nil:
 		l.m.pages[s.view].take(s.lines, s.items)

@@ -68,6 +68,11 @@ func (b bench) looks(ctx context.Context) ([]row, error) {
 	if err := status("status, 40 running: own time", 20*time.Millisecond, some, 40); err != nil {
 		return nil, err
 	}
+	rest, err := some.atRest(ctx, 40)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, rest)
 	full, err := inMemory(ctx)
 	if err != nil {
 		return nil, err
@@ -115,6 +120,7 @@ func (s machine) populate(ctx context.Context, n int) (host.Host, error) {
 				if other, err = one.of(i); err != nil {
 					return err
 				}
+				other.Zone.Kernel.ID += i
 				tx.State.Zones, tx.State.Links = append(tx.State.Zones, other.Zone), append(tx.State.Links, other.Links...)
 				if err := host.WriteFile(tx.Files, "/etc/zones/"+other.Zone.Name+".xml", zones.ZoneXML(other.Zone.Name, other.Zone.Config), 0o644); err != nil {
 					return err
