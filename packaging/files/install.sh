@@ -91,15 +91,16 @@ link() { # link TARGET NAME
 }
 
 # place makes everything outside the store from the version that is current. The names
-# are in a list, by which uninstall finds them.
+# are in a list, by which uninstall finds them: each before its file, and those that an
+# earlier run has placed, also one that was killed.
 place() {
 	v=$(installed)
 	from=$s/versions/$v
 	mkdir -p "$s/bin" "$root$manifests" || fail 1 "cannot create directories"
-	: >"$s/placed.new"
+	[ ! -f "$s/placed" ] || cat "$s/placed" >>"$s/placing"
 	put() { # put MODE FILE NAME
-		echo "$3" >>"$s/placed.new"
-		mkdir -p "$(dirname "$root$3")" && keep "$1" "$root$3" <"$2"
+		echo "$3" >>"$s/placing"
+		mkdir -p "$(dirname "$root$3")" && keep "$1" "$root$3" <"$2" || fail 1 "cannot write $3"
 	}
 	link "../versions/$v/bin/sledctl" "$s/bin/sledctl"
 	put 555 "$from/install.sh" "$store/install.sh"
@@ -107,9 +108,9 @@ place() {
 	for x in sledctl sledctl-agent; do put 444 "$from/smf/$x.xml" "$manifests/$x.xml"; done
 	if [ "$kind" = smartos ]; then
 		put 444 "$from/smf/sledctl-restore.xml" "$manifests/sledctl-restore.xml"
+		echo /opt/custom/bin/sledctl >>"$s/placing"
 		mkdir -p "$root/opt/custom/bin"
 		link ../lib/sledctl/bin/sledctl "$root/opt/custom/bin/sledctl"
-		echo /opt/custom/bin/sledctl >>"$s/placed.new"
 	fi
 	if [ -n "$rights" ]; then
 		for x in exec_attr prof_attr; do put 444 "$from/rights/$x" "/etc/security/$x.d/sledctl"; done
@@ -121,9 +122,10 @@ place() {
 /usr/share/fish/vendor_completions.d sledctl.fish
 /usr/share/zsh/site-functions _sledctl
 END
-	mv -f "$s/placed.new" "$s/placed"
+	sort -u "$s/placing" | keep 444 "$s/placed" || exit 1
+	rm -f "$s/placing"
 	configure
-	[ -z "$state" ] || [ -d "$root$state" ] || { mkdir -p "$root$state" && chmod 700 "$root$state"; }
+	[ -z "$state" ] || [ -d "$root$state" ] || { mkdir -p "$root${state%/*}" && mkdir -m 700 "$root$state"; }
 	[ -z "$rights" ] || svcadm restart svc:/system/rbac:default 2>/dev/null || :
 	for x in sledctl sledctl-agent; do
 		svccfg import "$manifests/$x.xml" || fail 1 "SMF did not import $manifests/$x.xml"
@@ -149,20 +151,32 @@ on_pool() {
 	[ "$kind" = ramdisk ] || fail 2 "--pool is for a root on a RAM disk; this one keeps what is written" "leave out --pool"
 	[ -f "$s/pool" ] && return
 	zfs list "$pool/sledctl" >/dev/null 2>&1 || zfs create -o "mountpoint=$store" "$pool/sledctl" || fail 1 "cannot create dataset $pool/sledctl"
-	echo "$pool" | keep 444 "$s/pool"
+	echo "$pool" | keep 444 "$s/pool" || exit 1
 }
 
 # switch makes a version the current one. An agent is started again; the VMs, and the
-# service that stops them when it is stopped, are left alone.
+# service that stops them when it is stopped, are left alone. What it does is written down
+# first: when it is killed, settle knows both versions.
 switch() { # switch TO FROM
-	[ -z "$2" ] || echo "$2" | keep 444 "$s/previous"
-	echo "$1" | keep 444 "$s/current"
-	[ -f "$s/services" ] || : >"$s/services"
+	echo "$verb $1 $2" | keep 444 "$s/switching" || exit 1
+	settle
+	[ -f "$s/services" ] || keep 444 "$s/services" </dev/null
 	place
 	[ "$(state_of agent)" != online ] || svcadm restart "$(service agent)"
 	for kept in "$s"/versions/*; do
 		case ${kept##*/} in "$1" | "$(before)") ;; *) rm -rf "$kept" ;; esac
 	done
+	rm -f "$s/switching"
+}
+
+# settle writes which version is current and which was before, as a switch that has begun
+# means it.
+settle() {
+	begun='' to='' from=''
+	[ -f "$s/switching" ] || return 0
+	read -r begun to from <"$s/switching"
+	[ -z "$from" ] || echo "$from" | keep 444 "$s/previous" || exit 1
+	echo "$to" | keep 444 "$s/current" || exit 1
 }
 
 install() {
@@ -170,6 +184,7 @@ install() {
 	if [ "$kind" = ramdisk ] && [ ! -f "$s/pool" ]; then
 		fail 8 "the root is a RAM disk: what is installed on it is gone at the next boot" "give a pool to install it on: install.sh install --pool POOL"
 	fi
+	settle
 	old=$(installed)
 	unpack
 	if [ "$old" = "$version" ]; then
@@ -190,6 +205,12 @@ needs_installed() {
 # rollback returns to the version before, unless that cannot read a ledger which this
 # version reads.
 rollback() {
+	settle
+	if [ "$begun" = rollback ]; then # it was killed
+		switch "$to" "$from"
+		say "returned to sledctl $to; rollback again returns to $from"
+		return
+	fi
 	new=$(installed) old=$(before)
 	[ -n "$old" ] && [ -d "$s/versions/$old" ] || fail 4 "no version before $new is kept"
 	if "$s/versions/$new/bin/sledctl" ledger show >/dev/null 2>&1; then
@@ -207,14 +228,14 @@ image() {
 	from=$s/versions/$(installed)
 	mkdir -p "$1/lib/svc/method" "$1/lib/svc/manifest/site" || fail 1 "cannot write to $1"
 	guid=$(zpool list -H -o guid "$(cat "$s/pool")") || fail 1 "cannot tell the number of the pool"
-	sed "s/@GUID@/$guid/" "$from/smf/sledctl-restore" | keep 555 "$1/lib/svc/method/sledctl-restore"
-	sed 's,/opt/custom/lib/sledctl/install.sh restore,/lib/svc/method/sledctl-restore,' "$from/smf/sledctl-restore.xml" | keep 444 "$1/lib/svc/manifest/site/sledctl-restore.xml"
+	sed "s/@GUID@/$guid/" "$from/smf/sledctl-restore" | keep 555 "$1/lib/svc/method/sledctl-restore" || exit 1
+	sed 's,/opt/custom/lib/sledctl/install.sh restore,/lib/svc/method/sledctl-restore,' "$from/smf/sledctl-restore.xml" | keep 444 "$1/lib/svc/manifest/site/sledctl-restore.xml" || exit 1
 	say "wrote lib/svc/method/sledctl-restore and lib/svc/manifest/site/sledctl-restore.xml below $1"
 }
 
 switch_service() {
 	case $2 in instances | agent) ;; *) usage ;; esac
-	{ grep -v "^$2\$" "$s/services"; [ "$1" = disable ] || echo "$2"; } | keep 444 "$s/services"
+	{ grep -v "^$2\$" "$s/services"; [ "$1" = disable ] || echo "$2"; } | keep 444 "$s/services" || exit 1
 	svcadm "$1" "$(service "$2")" || fail 1 "cannot $1 $(service "$2")"
 }
 
@@ -233,8 +254,7 @@ uninstall() {
 		fail 8 "the sled has these instances" "to remove them, run: sledctl instance delete NAME"
 	fi
 	case $source in "$s"*) # what runs lies on what is removed
-		copy=${TMPDIR:-/tmp}/sledctl-uninstall.$$
-		mkdir "$copy" && cp "$source/install.sh" "$copy/" && cd / && exec sh "$copy/install.sh" uninstall ${purge:+--purge} ;;
+		script=$(cat "$source/install.sh") && cd / && exec sh -c "$script" install.sh uninstall ${purge:+--purge} ;;
 	esac
 	for x in agent instances; do
 		[ -z "$(state_of $x)" ] || svcadm disable "$(service $x)"
@@ -246,23 +266,30 @@ uninstall() {
 	if [ -n "$purge" ] || cmp -s "$own" "$s/versions/$v/etc/config.toml"; then
 		rm -f "$own"
 	elif [ "$kind" = ramdisk ] && [ -f "$own" ] && [ ! -e "$root$config" ]; then
-		cp -p "$own" "$root$config"
+		keep 600 "$root$config" <"$own"
 	fi
-	while read -r name; do rm -f "$root$name"; done <"$s/placed"
+	for list in "$s/placed" "$s/placing"; do # the second one: an install was killed
+		[ ! -f "$list" ] || while read -r name; do rm -f "$root$name" "$root$name.new"; done <"$list"
+	done
 	[ -z "$purge" ] || [ -z "$state" ] || rm -rf "${root:?}$state"
+	svcadm restart svc:/system/manifest-import:default || :
 	if [ -f "$s/pool" ]; then
 		name=$(cat "$s/pool")/sledctl
 		zfs destroy "$name" || fail 3 "dataset $name is still here" "run it again"
 	fi
-	rm -rf "$s" "$root/var/run/sledctl"
+	rm -rf "$s"
+	tidy
+	say "removed sledctl${v:+ $v}"
+	[ ! -e "$root$config" ] || say "kept $config, which was changed"
+	[ -z "$state" ] || [ ! -e "$root$state" ] || say "kept $state, which holds the ledger"
+}
+
+# tidy removes what is left where sledctl is not: directories, if nothing lies in them.
+tidy() {
+	rm -rf "$root/var/run/sledctl"
 	for dir in "$state" /var/opt/ooce "${config%/*}" "$manifests" /opt/custom/bin /opt/custom/lib /opt/custom; do
 		[ -z "$dir" ] || rmdir "$root$dir" 2>/dev/null || :
 	done
-	svcadm restart svc:/system/manifest-import:default || :
-	case $source in */sledctl-uninstall.*) rm -rf "$source" ;; esac
-	say "removed sledctl $v"
-	[ ! -e "$root$config" ] || say "kept $config, which was changed"
-	[ -z "$state" ] || [ ! -e "$root$state" ] || say "kept $state, which holds the ledger"
 }
 
 [ $# -ge 1 ] || usage
@@ -285,7 +312,7 @@ enable | disable) [ $# -eq 1 ] || usage; needs_installed; switch_service "$verb"
 status) [ $# -eq 0 ] || usage; status ;;
 uninstall)
 	case $# in 0) ;; 1) [ "$1" = --purge ] || usage; purge=yes ;; *) usage ;; esac
-	if [ ! -d "$s" ]; then say "sledctl is not installed"; exit 0; fi
+	if [ ! -d "$s" ]; then tidy; say "sledctl is not installed"; exit 0; fi
 	uninstall ;;
 *) usage ;;
 esac
