@@ -102,6 +102,9 @@ func showPart(p bootstrap.Part) shownPart {
 		s.Detail = p.Base.Zone
 	case strings.HasPrefix(p.Name, "spares "):
 		s.Detail = spares(p.Spares, p.Report.Outcome.Done)
+		if _, why, short := strings.Cut(p.Report.Plan.Why, ": "); short {
+			s.Detail += "; " + why
+		}
 	}
 	return s
 }

@@ -136,7 +136,7 @@ func (p Plan) Sorted() (Plan, error) {
 	for n, i := range ready {
 		sorted[n] = p.Actions[i]
 	}
-	return Plan{Actions: sorted, Policy: p.Policy, Drawn: p.Drawn}, nil
+	return Plan{Actions: sorted, Policy: p.Policy, Drawn: p.Drawn, Why: p.Why}, nil
 }
 
 // behind lists for each action those that come after it, all by their place.

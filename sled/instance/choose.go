@@ -251,7 +251,7 @@ func (c chooser) pool() (string, error) {
 		return n
 	}
 	best := slices.MinFunc(pools, func(a, b zfs.Pool) int {
-		return cmp.Or(cmp.Compare(unfit(a), unfit(b)), cmp.Compare(count(a), count(b)), cmp.Compare(room(b), room(a)))
+		return cmp.Or(cmp.Compare(unfit(a), unfit(b)), cmp.Compare(c.lacksRoom(a), c.lacksRoom(b)), cmp.Compare(count(a), count(b)), cmp.Compare(room(b), room(a)))
 	})
 	return best.Name, nil
 }
@@ -262,7 +262,20 @@ func unfit(p zfs.Pool) int {
 	switch {
 	case p.Health != "ONLINE":
 		return 2
-	case room(p) < 10:
+	case room(p) < leastRoom:
+		return 1
+	}
+	return 0
+}
+
+// lacksRoom is 1 for a pool without room that also has no spare, whose room a zone could
+// take.
+func (c chooser) lacksRoom(p zfs.Pool) int {
+	spares, err := record.Spares(c.view)
+	ready := err == nil && slices.ContainsFunc(spares, func(s record.Spare) bool {
+		return s.Pool == p.Name && s.Unfit == "" && !c.leaving["zone "+s.Zone]
+	})
+	if crowded(p) && !ready {
 		return 1
 	}
 	return 0

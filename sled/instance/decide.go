@@ -245,6 +245,7 @@ func planBringUp(
 			d.Plan.Why = rebuilds(old, why)
 			p, err = takeSpare(b, choose, old, &next, seen, c)
 		}
+		clearing = append(clearing, p.freed.Actions...)
 	}
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -271,7 +272,7 @@ func planBringUp(
 	d.Intent.Makes, d.Intent.Base = next.Objects(), next.Incarnation.Base
 	d, result, err := facts(choose.view, d, old, next, v, at, c)
 	if err == nil {
-		err = takes(&d, p.spare)
+		err = takes(&d, p)
 	}
 	return d, result, err
 }

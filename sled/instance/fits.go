@@ -3,16 +3,20 @@ package instance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/processor"
 	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/zfs"
 )
 
 // InsufficientMemoryError is memory that the VMM reservoir does not have: Propolis takes a
@@ -96,6 +100,73 @@ func fits(spec record.Spec, seen Observed, old record.Record, booted bool) error
 		return &InsufficientMemoryError{Memory: spec.Memory, State: *room}
 	}
 	return nil
+}
+
+// A pool of which less than leastRoom per cent is free, or a sled on which less than
+// leastMemory bytes of virtual memory are left, keeps no spares: what a VM needs comes first.
+const (
+	leastRoom   = 10
+	leastMemory = 2 << 30
+)
+
+// ObserveSpareMemory asks for the virtual memory that is left.
+func ObserveSpareMemory(ctx context.Context, h host.Host) (*system.Swap, error) {
+	left, err := system.QuerySwap(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return &left, nil
+}
+
+// shortage is why no spares are kept on a pool now; empty: they are. Memory that could not
+// be asked for is not short.
+func shortage(pools []zfs.Pool, pool string, memory *system.Swap) string {
+	switch {
+	case slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == pool && crowded(p) }):
+		return fmt.Sprintf("less than %d %% of its pool is free", leastRoom)
+	case memory != nil && memory.Available < leastMemory:
+		return fmt.Sprintf("less than %d GiB of virtual memory is left", leastMemory>>30)
+	}
+	return ""
+}
+
+// crowded reports whether a pool has no room for what nobody uses yet.
+func crowded(p zfs.Pool) bool { return p.Size > 0 && room(p) < leastRoom }
+
+// ShortOfSpares lists the pools with spares that are to be given up, for lack of space or of
+// memory.
+func (s Settings) ShortOfSpares(ctx context.Context, h host.Host, view ledger.View) ([]string, error) {
+	recorded, err := record.Spares(view)
+	if err != nil || len(recorded) == 0 {
+		return nil, err
+	}
+	memory, err := ObserveSpareMemory(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	pools, err := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools}}).Pools()
+	var short []string
+	for _, spare := range recorded {
+		if err == nil && shortage(pools, spare.Pool, memory) != "" && !slices.Contains(short, spare.Pool) {
+			short = append(short, spare.Pool)
+		}
+	}
+	return short, err
+}
+
+// freeRoom removes the spares of a pool that has no room, for a VM that can take none of them.
+func (c chooser) freeRoom(pool, boot string) (freed GivenUp, err error) {
+	pools, err := c.inv.Pools()
+	if err != nil || !slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == pool && crowded(p) }) {
+		return freed, err
+	}
+	recorded, err := record.Spares(c.view)
+	for _, spare := range recorded {
+		if err == nil && spare.Pool == pool && !c.leaving["zone "+spare.Zone] && c.spareDoubt(spare, boot) == "" {
+			err = freed.add(spare, c.inv, shortage(pools, pool, nil))
+		}
+	}
+	return freed, err
 }
 
 // suits refuses what cannot be brought up this way.

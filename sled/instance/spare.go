@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -27,11 +28,9 @@ type JudgedSpare struct {
 	Why string
 }
 
-// leastRoom is what must be free of a pool, in per cent, for zones to be cloned ahead on it.
-const leastRoom = 10
-
-// JudgeSpares judges all recorded spares, for one boot of the sled.
-func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, boot string) ([]JudgedSpare, error) {
+// JudgeSpares judges all recorded spares, for one boot of the sled. Memory is what
+// ObserveSpareMemory has seen.
+func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, boot string, memory *system.Swap) ([]JudgedSpare, error) {
 	recorded, err := record.Spares(view)
 	if err != nil || len(recorded) == 0 {
 		return nil, err
@@ -44,10 +43,11 @@ func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, boot s
 	all, kept := make([]JudgedSpare, len(recorded)), map[string]int{}
 	for i, spare := range recorded {
 		j := JudgedSpare{Spare: spare, Why: c.spareDoubt(spare, boot)}
+		short := shortage(pools, spare.Pool, memory)
 		switch {
 		case j.Why != "":
-		case slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == spare.Pool && crowded(p) }):
-			j.Why = fmt.Sprintf("less than %d %% of its pool is free", leastRoom)
+		case short != "":
+			j.Why = short
 		case kept[spare.Pool] >= s.Spares:
 			j.Why = fmt.Sprintf("instance.spares is %d", s.Spares)
 		default:
@@ -57,9 +57,6 @@ func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, boot s
 	}
 	return all, nil
 }
-
-// crowded reports whether a pool has no room for what nobody uses yet.
-func crowded(p zfs.Pool) bool { return p.Size > 0 && room(p) < leastRoom }
 
 // spareDoubt is why no incarnation may take a spare; empty: one may. The root of a zone
 // that is installed is mounted in the boot in which it was cloned and in no later one
@@ -95,8 +92,12 @@ func (c chooser) spare(pool, boot string) (*record.Spare, error) {
 func takeSpare(b layout.Blueprint, choose chooser, old record.Record, next *record.Record, seen Observed, c EnsureRequest) (p progress, err error) {
 	incarnation := *next.Incarnation
 	p = startOf(b, incarnation, seen)
-	if old.VMM != nil || next.VMM != nil || c.Only != "" || incarnation.Base == "" {
+	if c.Only != "" || incarnation.Base == "" {
 		return p, nil
+	}
+	if old.VMM != nil || next.VMM != nil {
+		p.freed, err = choose.freeRoom(next.Spec.Pool, seen.Boot)
+		return p, err
 	}
 	spare, err := choose.spare(next.Spec.Pool, seen.Boot)
 	if err != nil || spare == nil {
@@ -136,14 +137,16 @@ func unset(step zfs.Set) []plan.Action {
 	}}
 }
 
-// takes writes down that the spare is taken, with the record of who takes it. If that is
-// undone nobody takes it again: why it failed may lie in it.
-func takes(d *operation.Decision, spare *record.Spare) error {
-	if spare == nil {
+// takes writes down that the spare is taken, with the record of who takes it, and which ones are
+// removed for its sake. If that is undone nobody takes it again: why it failed may lie in it.
+func takes(d *operation.Decision, p progress) error {
+	d.OnStart, d.OnSuccess = append(d.OnStart, p.freed.Begun...), append(d.OnSuccess, p.freed.Ended...)
+	d.Intent.Removes = append(d.Intent.Removes, p.freed.Removes...)
+	if p.spare == nil {
 		return nil
 	}
-	d.OnStart = append(d.OnStart, spare.Forget())
-	failed := *spare
+	d.OnStart = append(d.OnStart, p.spare.Forget())
+	failed := *p.spare
 	failed.Unfit = "a VM could not use it"
 	fact, err := failed.Fact()
 	d.OnUndo = append(d.OnUndo, fact)
@@ -152,8 +155,9 @@ func takes(d *operation.Decision, spare *record.Spare) error {
 
 // spareSeen is what the spares of a pool are decided by.
 type spareSeen struct {
-	inv  *inventory.Inventory
-	boot string
+	inv    *inventory.Inventory
+	boot   string
+	memory *system.Swap
 	// cloned reports whether zones are cloned on this host.
 	cloned bool
 }
@@ -162,7 +166,7 @@ type spareSeen struct {
 func SpareSubject(pool string) string { return naming.KeySpare + pool }
 
 // FillSpares makes a pool have as many spares as are wanted, and removes those that are
-// not. One that runs is left alone.
+// not. One that runs is left alone. A dry run is bootstrap's, whose reap says what it removes.
 func (s Settings) FillSpares(ctx context.Context, env operation.Env, pool string, dryRun bool) (operation.Report, error) {
 	var made []record.Spare
 	var decided plan.Plan
@@ -170,7 +174,7 @@ func (s Settings) FillSpares(ctx context.Context, env operation.Env, pool string
 		Verb: "spare ensure", Subject: SpareSubject(pool), DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (spareSeen, error) { return s.lookAtSpares(ctx, env, h) },
 		Decide: func(view ledger.View, seen spareSeen, at operation.Stamp) (d operation.Decision, err error) {
-			d, made, err = s.decideSpares(view, seen, at, pool)
+			d, made, err = s.decideSpares(view, seen, at, pool, !dryRun)
 			decided = d.Plan
 			return d, err
 		},
@@ -182,6 +186,9 @@ func (s Settings) FillSpares(ctx context.Context, env operation.Env, pool string
 
 func (s Settings) lookAtSpares(ctx context.Context, env operation.Env, h host.Host) (seen spareSeen, err error) {
 	if seen.boot, err = operation.Boot(env); err != nil {
+		return seen, err
+	}
+	if seen.memory, err = ObserveSpareMemory(ctx, h); err != nil {
 		return seen, err
 	}
 	parts := []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets}
@@ -202,27 +209,32 @@ func (s Settings) lookAtSpares(ctx context.Context, env operation.Env, h host.Ho
 
 // decideSpares is pure. The records of those that are removed go first, so that no
 // incarnation takes one.
-func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.Stamp, pool string) (operation.Decision, []record.Spare, error) {
+func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.Stamp, pool string, removes bool) (operation.Decision, []record.Spare, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
-	all, err := s.JudgeSpares(view, seen.inv, seen.boot)
+	all, err := s.JudgeSpares(view, seen.inv, seen.boot, seen.memory)
 	if err != nil {
 		return d, nil, err
 	}
 	c := newChooser(s, view, seen.inv, at.ID, "")
-	wanted := s.Spares
+	wanted, gone := s.Spares, GivenUp{}
 	for _, spare := range all {
 		switch z, _ := seen.inv.Zone(spare.Zone); {
 		case spare.Pool != pool || z.State == zone.Running || c.reaped(view, spare.Spare):
 		case spare.Why == "":
 			wanted--
-		default:
-			g, err := giveUp(spare.Spare, seen.inv, spare.Why)
-			if err != nil {
+		case removes:
+			if err := gone.add(spare.Spare, seen.inv, spare.Why); err != nil {
 				return d, nil, err
 			}
-			d.OnStart, d.OnSuccess = append(d.OnStart, g.Begun...), append(d.OnSuccess, g.Ended...)
-			d.Intent.Removes, d.Plan.Actions = append(d.Intent.Removes, g.Removes...), append(d.Plan.Actions, g.Actions...)
 		}
+	}
+	d.OnStart, d.OnSuccess, d.Intent.Removes, d.Plan.Actions = gone.Begun, gone.Ended, gone.Removes, gone.Actions
+	pools, err := seen.inv.Pools()
+	if err != nil {
+		return d, nil, err
+	}
+	if short := shortage(pools, pool, seen.memory); short != "" && s.Spares > 0 {
+		wanted, d.Plan.Why = 0, "no spares are kept on pool "+pool+": "+short
 	}
 	base, ok := s.Base(view, pool)
 	if !seen.cloned || !ok || !base.Planned && !c.valid(base) || !c.takesSpares(pool) {
@@ -274,14 +286,19 @@ func GiveUpSpares(view ledger.View, inv *inventory.Inventory, base string) (all 
 		if z, _ := inv.Zone(spare.Zone); spare.Base != base || z.State == zone.Running {
 			continue
 		}
-		g, err := giveUp(spare, inv, "its base is retired")
-		if err != nil {
+		if err := all.add(spare, inv, "its base is retired"); err != nil {
 			return all, err
 		}
-		all.Zones, all.Begun, all.Ended = append(all.Zones, g.Zones...), append(all.Begun, g.Begun...), append(all.Ended, g.Ended...)
-		all.Removes, all.Actions = append(all.Removes, g.Removes...), append(all.Actions, g.Actions...)
 	}
 	return all, err
+}
+
+// add has one more removed.
+func (all *GivenUp) add(spare record.Spare, inv *inventory.Inventory, why string) error {
+	g, err := giveUp(spare, inv, why)
+	all.Zones, all.Begun, all.Ended = append(all.Zones, g.Zones...), append(all.Begun, g.Begun...), append(all.Ended, g.Ended...)
+	all.Removes, all.Actions = append(all.Removes, g.Removes...), append(all.Actions, g.Actions...)
+	return err
 }
 
 // FewSpares reports whether fewer spares of a pool are recorded than are wanted.
@@ -297,10 +314,10 @@ func (c chooser) reaped(view ledger.View, spare record.Spare) bool {
 	})
 }
 
-// takesSpares reports whether a pool is one for zones, in full health, and has room.
+// takesSpares reports whether a pool is one for zones, in full health.
 func (c chooser) takesSpares(pool string) bool {
 	pools, err := c.zonePools()
-	return err == nil && slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == pool && p.Health == "ONLINE" && !crowded(p) })
+	return err == nil && slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == pool && p.Health == "ONLINE" })
 }
 
 func (c chooser) newSpare(base Base, pool, boot string, n int) record.Spare {

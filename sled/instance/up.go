@@ -58,7 +58,9 @@ type progress struct {
 	// without are images that the host lacks, and that the zone is installed without.
 	without []string
 	// spare is the one whose zone is taken; nil: none is.
-	spare     *record.Spare
+	spare *record.Spare
+	// freed are those that are removed so that there is room.
+	freed     GivenUp
 	settled   bool // the milestone
 	linkLocal bool
 	address   bool

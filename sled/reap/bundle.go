@@ -2,6 +2,7 @@ package reap
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -21,13 +22,19 @@ type bundler struct {
 	places []bundle.Place
 	seen   *inventory.Inventory
 	at     map[string]string // file systems by mountpoint
-	bases  map[string]bool   // zones of which none is taken: they never run
+	quiet  map[string]bool   // zones of which none is taken: they have never run
 	now    time.Time
 	seed   string
 }
 
-func (s Settings) bundler(f Findings, got seen, at operation.Stamp) bundler {
-	return bundler{Settings: s.Bundles, places: got.places, seen: f.inv, at: f.at, bases: f.bases, now: at.Now, seed: at.ID}
+func (s Settings) bundler(k known, f Findings, got seen, at operation.Stamp) bundler {
+	quiet := maps.Clone(f.bases)
+	for name, spare := range k.spares {
+		if spare.Unfit == "" { // else a VM may have booted it
+			quiet[name] = true
+		}
+	}
+	return bundler{Settings: s.Bundles, places: got.places, seen: f.inv, at: f.at, quiet: quiet, now: at.Now, seed: at.ID}
 }
 
 // ofZone takes a bundle of a zone that goes. In a zonepath that is not mounted
@@ -37,7 +44,7 @@ func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action { return b.of(o, z,
 // of takes a bundle of a zone whose zonepath is a dataset that is mounted, or
 // will be.
 func (b bundler) of(o Object, z zone.Zone, home zfs.Dataset) []plan.Action {
-	if b.bases[z.Name] {
+	if b.quiet[z.Name] {
 		return nil
 	}
 	step, ok := b.Of(b.places, z, causeOf(o), o.Reason, b.now, b.seed)

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -37,13 +38,15 @@ type Settings struct {
 	BootsAgain func(ledger.View, record.Record, *inventory.Inventory) bool
 	// JudgeSpares reports which recorded spares are wanted, and why the others are not;
 	// nil: all are.
-	JudgeSpares func(view ledger.View, inv *inventory.Inventory, boot string) ([]instance.JudgedSpare, error)
+	JudgeSpares func(view ledger.View, inv *inventory.Inventory, boot string, memory *system.Swap) ([]instance.JudgedSpare, error)
 }
 
 // seen is the sled, and the boot that it is in.
 type seen struct {
 	inv  *inventory.Inventory
 	boot string
+	// memory is what is left, where there are spares; nil: there are none, or it is not known.
+	memory *system.Swap
 	// lone are configurations that no index names, by the names of their zones.
 	lone map[string]zone.Config
 	// secrets are the files in which secrets of machines lie.
@@ -92,7 +95,7 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 			if findings.doubt(view); !planned {
 				return operation.Decision{}, nil
 			}
-			d := findings.removal(s.bundler(findings, got, at))
+			d := findings.removal(s.bundler(k, findings, got, at))
 			d.Warn = findings.unkept(got.nowhere)
 			if d.OnStart, err = instance.Reaping(k.instances, got.boot, findings.goesZone); err != nil {
 				return d, err
@@ -123,7 +126,7 @@ func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(sub
 func (k known) learnSpares(s Settings, view ledger.View, got seen) error {
 	judge := s.JudgeSpares
 	if judge == nil {
-		judge = func(view ledger.View, _ *inventory.Inventory, _ string) (all []instance.JudgedSpare, err error) {
+		judge = func(view ledger.View, _ *inventory.Inventory, _ string, _ *system.Swap) (all []instance.JudgedSpare, err error) {
 			spares, err := record.Spares(view)
 			for _, spare := range spares {
 				all = append(all, instance.JudgedSpare{Spare: spare})
@@ -131,7 +134,7 @@ func (k known) learnSpares(s Settings, view ledger.View, got seen) error {
 			return all, err
 		}
 	}
-	all, err := judge(view, got.inv, got.boot)
+	all, err := judge(view, got.inv, got.boot, got.memory)
 	for _, spare := range all {
 		k.spares[spare.Zone] = spare
 	}
@@ -185,6 +188,11 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryR
 	got := seen{inv: inv, boot: boot, before: before}
 	if err := inv.Know(needed()...); err != nil {
 		return seen{}, err
+	}
+	if spares, err := record.Spares(before); err == nil && len(spares) > 0 {
+		if got.memory, err = instance.ObserveSpareMemory(ctx, h); err != nil {
+			got.memory = nil // memory that cannot be asked for is no reason to remove anything
+		}
 	}
 	got.lone = s.lone(h.Files(), inv)
 	if s.SecretDir != nil {

@@ -50,7 +50,7 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 			if !found {
 				return operation.Decision{}, nil
 			}
-			d, err := findings.one(z, whole, s.bundler(findings, got, at))
+			d, err := findings.one(z, whole, s.bundler(k, findings, got, at))
 			if whole && err == nil {
 				d.OnSuccess = k.forgetsZone(name)
 			}
