@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -27,10 +28,11 @@ func makeAndRemove(ctx context.Context, e *cli.Env) ([]probe.Answer, error) {
 		return nil, err
 	}
 	for r, err := range record.Records(view) {
-		if err == nil && r.Name == active && r.Incarnation.Ensured {
-			return nil, &failure.RefusedError{Err: fmt.Errorf("instance %q has a VM: sledctl probe has not made it", active), Advice: "to remove it, run: sledctl instance delete " + active}
+		if err == nil && r.Name == active && !madeByProbe(r) {
+			return nil, &failure.RefusedError{Err: fmt.Errorf("instance %q is not one that sledctl probe has made", active), Advice: "to remove it, run: sledctl instance delete " + active}
 		}
 	}
+	s.Probe = true
 	tape := &probe.Tape{Host: env.Host, Now: e.Now}
 	env.Host = tape
 	remove := func(ctx context.Context) error {
@@ -50,4 +52,15 @@ func makeAndRemove(ctx context.Context, e *cli.Env) ([]probe.Answer, error) {
 	}
 	err = remove(ctx)
 	return tape.Answers(), err
+}
+
+// madeByProbe says whether all that an instance has are a probe's objects, by their names.
+func madeByProbe(r record.Record) bool {
+	all := r.Incarnations()
+	for _, i := range all {
+		if i.Ensured || !naming.IsProbe(i.Zone) {
+			return false
+		}
+	}
+	return len(all) > 0
 }

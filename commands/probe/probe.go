@@ -40,8 +40,9 @@ FILE is created, without a FILE the recording goes to standard output. Exit 5 if
 Zones, datasets, links, addresses and serial numbers get other names, which are new for each recording, and user properties and keys are
 not asked for. The recording is not written if a name is left in it. Read it before you send it: sledctl probe show FILE.
 
-With --active it also creates the zone of an instance sledctl-probe, boots it and removes it, and records the commands for that. The
-sled must be prepared. After a kill, run it again, or sledctl instance delete sledctl-probe.`,
+With --active it also creates a zone sledctl_probe_UUID of an instance sledctl-probe, boots it and removes it, and records the commands
+for that. The sled must be prepared. Exit 8 if it has an instance sledctl-probe that is not of the probe. After a kill, run it again, or
+sledctl instance delete sledctl-probe.`,
 		Example: `  sledctl probe record -n
   sledctl probe record sled.probe
   sledctl probe show sled.probe`,

@@ -38,6 +38,27 @@ func DefaultPrefixes() Prefixes {
 	}
 }
 
+// These open the names of what `sledctl probe record --active` makes, whatever the
+// configuration says, so that none of its objects is one that an instance has.
+const (
+	probeZone = "sledctl_probe_"
+	probeVNIC = "sledctl_probe"
+)
+
+// Probe are the prefixes with which a recording makes its zone and its VNIC. The names that
+// it makes are read with any prefixes.
+func (p Prefixes) Probe() Prefixes {
+	p.Zone, p.VNIC = probeZone, probeVNIC
+	return p
+}
+
+// IsProbe reports whether a zone is one that a recording made, by its name.
+func IsProbe(zone string) bool {
+	rest, found := strings.CutPrefix(zone, probeZone)
+	_, ok := parseUUID(rest)
+	return found && ok
+}
+
 const (
 	zoneNameMax = 63 // ZONENAME_MAX of usr/src/uts/common/sys/zone.h without its NUL
 	linkNameMax = 31 // MAXLINKNAMELEN of usr/src/uts/common/sys/param.h without its NUL
@@ -90,7 +111,7 @@ func (p Prefixes) Validate() error {
 			}
 		}
 	}
-	if p.Guest == p.VNIC || p.Guest == p.OtherVNIC {
+	if p.Guest == p.VNIC || p.Guest == p.OtherVNIC || p.Guest == probeVNIC {
 		return fmt.Errorf("guest VNIC prefix %q is that of control VNICs", p.Guest)
 	}
 	return nil
@@ -100,9 +121,9 @@ func (p Prefixes) Validate() error {
 func (p Prefixes) ZoneName(propolis uuid.UUID) string { return p.Zone + propolis.String() }
 
 // ParseZoneName is the inverse of ZoneName; it also reads the names of the other
-// tool. Other spellings of a UUID than String's are no zone names.
+// tool and of a probe. Other spellings of a UUID than String's are no zone names.
 func (p Prefixes) ParseZoneName(name string) (propolis uuid.UUID, ok bool) {
-	for _, prefix := range []string{p.Zone, p.OtherZone} {
+	for _, prefix := range []string{p.Zone, p.OtherZone, probeZone} {
 		if rest, found := strings.CutPrefix(name, prefix); found && prefix != "" {
 			if id, ok := parseUUID(rest); ok {
 				return id, true
@@ -171,13 +192,13 @@ func (p Prefixes) ControlVNIC(n int) string { return p.VNIC + strconv.Itoa(n) }
 func (p Prefixes) GuestVNIC(n int) string { return p.Guest + strconv.Itoa(n) }
 
 // ParseVNIC is the inverse of ControlVNIC and GuestVNIC; it also reads the names
-// of the other tool's control VNICs. One prefix may begin with the
+// of the other tool's and of a probe's control VNICs. One prefix may begin with the
 // other: what follows it must be a number, written as we write it.
 func (p Prefixes) ParseVNIC(name string) (role Role, n int, ok bool) {
 	for _, c := range []struct {
 		prefix string
 		role   Role
-	}{{p.Guest, RoleGuest}, {p.VNIC, RoleControl}, {p.OtherVNIC, RoleControl}} {
+	}{{p.Guest, RoleGuest}, {p.VNIC, RoleControl}, {p.OtherVNIC, RoleControl}, {probeVNIC, RoleControl}} {
 		if rest, found := strings.CutPrefix(name, c.prefix); found && c.prefix != "" {
 			if n, ok := parseNumber(rest); ok {
 				return c.role, n, true

@@ -190,12 +190,35 @@ func TestBaseNames(t *testing.T) {
 	}
 }
 
+// What a probe makes is known by its name, whatever the configured prefixes are, and no instance's
+// zone or VNIC has such a name.
+func TestProbesNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := anyPrefixes().Draw(t, "prefixes")
+		id, n := uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id")), rapid.IntRange(0, MaxNumber).Draw(t, "number")
+		zone, vnic := p.Probe().ZoneName(id), p.Probe().ControlVNIC(n)
+		if got, ok := p.ParseZoneName(zone); !ok || got != id || !IsProbe(zone) || IsProbe(DefaultPrefixes().ZoneName(id)) {
+			t.Errorf("%s is %v, %v", zone, got, ok)
+		}
+		if role, number, ok := p.ParseVNIC(vnic); !ok || role != RoleControl || number != n {
+			t.Errorf("%s is %v %d, %v", vnic, role, number, ok)
+		}
+		if err := p.Probe().Validate(); err != nil {
+			t.Error(err)
+		}
+	})
+	if IsProbe("sledctl_probe_") || IsProbe("sledctl_probe_7") {
+		t.Error("half a name is taken for one")
+	}
+}
+
 func TestPrefixesAreValidated(t *testing.T) {
 	if err := DefaultPrefixes().Validate(); err != nil {
 		t.Error(err)
 	}
 	for _, change := range []func(*Prefixes){
 		func(p *Prefixes) { p.Zone = "" },
+		func(p *Prefixes) { p.Guest = probeVNIC },
 		func(p *Prefixes) { p.Zone = strings.Repeat("z", 28) },
 		func(p *Prefixes) { p.Zone = "-z" },
 		func(p *Prefixes) { p.Zone = "SUNW" },

@@ -118,7 +118,7 @@ func (p Prefixes) byZoneName(name string) Owner {
 	if base, ok := p.ParseBaseName(name); ok {
 		return Owner{Evidence: ByName, Role: RoleBase, Base: base}
 	}
-	return byPrefix(name, "zone", p.Zone, p.Base, p.OtherZone)
+	return byPrefix(name, "zone", p.Zone, p.Base, p.OtherZone, probeZone)
 }
 
 func byPrefix(name, what string, prefixes ...string) Owner {
@@ -138,7 +138,7 @@ func (p Prefixes) NameOfVNIC(name string) Owner {
 	if role, n, ok := p.ParseVNIC(name); ok {
 		return Owner{Evidence: ByName, Role: role, Number: n}
 	}
-	return byPrefix(name, "VNIC", p.VNIC, p.Guest, p.OtherVNIC)
+	return byPrefix(name, "VNIC", p.VNIC, p.Guest, p.OtherVNIC, probeVNIC)
 }
 
 // VNIC is what shows the owner of a VNIC: its name, the link under it, and the

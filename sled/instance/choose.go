@@ -403,7 +403,7 @@ func (c chooser) incarnation(r record.Record, chosen, boot string) (*record.Inca
 		}
 		incarnation.Base, incarnation.BaseDataset, incarnation.Brand = base.Zone, base.Dataset, base.Brand
 	}
-	incarnation.Zone = c.Names.ZoneName(id)
+	incarnation.Zone = c.making().ZoneName(id)
 	at, _ := naming.Zone(r.Spec.Pool, incarnation.Zone)
 	incarnation.Zonepath, incarnation.Dataset = at.Mountpoint, at.Dataset
 	names := c.VNICNames(len(r.Spec.NICs))
@@ -414,9 +414,17 @@ func (c chooser) incarnation(r record.Record, chosen, boot string) (*record.Inca
 	return incarnation, nil
 }
 
+// making are the prefixes of what is made.
+func (c chooser) making() naming.Prefixes {
+	if c.Probe {
+		return c.Names.Probe()
+	}
+	return c.Names
+}
+
 // VNICNames are free names for an incarnation's VNICs, guests first.
 func (c chooser) VNICNames(guests int) []string {
-	n := c.number(func(n int) []string { return []string{c.Names.ControlVNIC(n)} })
+	n := c.number(func(n int) []string { return []string{c.making().ControlVNIC(n)} })
 	from := func(n int) []string {
 		var names []string
 		for i := range guests {
@@ -424,7 +432,7 @@ func (c chooser) VNICNames(guests int) []string {
 		}
 		return names
 	}
-	return append(from(c.number(from)), c.Names.ControlVNIC(n))
+	return append(from(c.number(from)), c.making().ControlVNIC(n))
 }
 
 // valid reports whether a base is there as it was recorded. One that is not is not

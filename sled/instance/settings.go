@@ -27,6 +27,8 @@ import (
 // packages next to this one.
 type Settings struct {
 	Names naming.Prefixes
+	// Probe says that zones and control VNICs are made with a probe's prefixes.
+	Probe bool
 	// Namespace is the sled's own, in which names become ids.
 	Namespace uuid.UUID
 
