@@ -23,6 +23,7 @@ func settings(e *cli.Env) (doctor.Settings, host.Host, error) {
 		RunDir: c.Paths.Run, LedgerDir: c.Paths.Ledger, Image: kind == packaging.Image, Lacking: lacking,
 		Reservoir: uint64(c.Instance.Reservoir.Size), Memory: uint64(c.Instance.Memory),
 		ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub, MTU: c.Network.MTU, DHCP: !c.Network.Underlay.IsValid(),
+		Names:   cli.Prefixes(c),
 		Records: func(ctx context.Context) (doctor.Recorded, error) { return recorded(ctx, e) },
 	}, h, nil
 }
@@ -53,9 +54,13 @@ func recorded(ctx context.Context, e *cli.Env) (r doctor.Recorded, err error) {
 		return r, err
 	}
 	r.Prepared, r.ControlLink = prepared, net.ControlLink
+	r.Objects = map[string]bool{}
 	for one, err := range record.Records(view) {
 		if err != nil {
 			return r, err
+		}
+		if r.Objects[one.ID] = true; one.Incarnation != nil {
+			r.Objects[one.Incarnation.Zone] = true
 		}
 		if one.Spec.Memory > r.Largest {
 			r.Largest, r.Instance = one.Spec.Memory, one.Name

@@ -123,7 +123,7 @@ func runDiff(ctx context.Context, e *cli.Env, o getOptions, ref string) error {
 		if err != nil {
 			return err
 		}
-		return printDifferences(e, o, all[0].Differing())
+		return printDifferences(e, o, all[0].Differing(), nextOf(e, all[0]))
 	}
 	c, err := o.far.Client(e, cli.Mutation{})
 	if err != nil {
@@ -133,10 +133,10 @@ func runDiff(ctx context.Context, e *cli.Env, o getOptions, ref string) error {
 	if err != nil {
 		return err
 	}
-	return printDifferences(e, o, differs.Items)
+	return printDifferences(e, o, differs.Items, nil)
 }
 
-func printDifferences(e *cli.Env, o getOptions, differing []comparison.Row) error {
+func printDifferences(e *cli.Env, o getOptions, differing []comparison.Row, next []comparison.Next) error {
 	if len(differing) == 0 && e.Output.Format != terminal.FormatJSON {
 		e.Progress.Say("no difference")
 		return nil
@@ -145,7 +145,7 @@ func printDifferences(e *cli.Env, o getOptions, differing []comparison.Row) erro
 		return err
 	}
 	if e.Output.Screen(e.Streams.Out) {
-		next := slices.DeleteFunc(nextOf(e, c), func(n comparison.Next) bool { return strings.Contains(n.Command, " --diff") }) // here one is
+		next = slices.DeleteFunc(next, func(n comparison.Next) bool { return strings.Contains(n.Command, " --diff") }) // here one is
 		if _, err := io.WriteString(e.Streams.Out, toType(e.Streams.Out, next)); err != nil {
 			return err
 		}

@@ -60,9 +60,16 @@ func (*RivalError) Kind() fault.Kind { return fault.Refused }
 // Hint says how to disable it.
 func (e *RivalError) Hint() string { return "to disable it, run: svcadm disable " + e.Service }
 
-// lookRival fails if another owner is there and not disabled, and what it owns
-// is what we would use.
-func lookRival(ctx context.Context, h host.Host) error {
+// OtherService is a service of another owner that may be at work: it is not disabled.
+type OtherService struct {
+	FMRI, State string
+	Does        string // why it and sledctl cannot share a sled
+	// Blocks is set if what it keeps is what sledctl would use.
+	Blocks bool
+}
+
+// OtherServices lists the services of other owners that may be at work.
+func OtherServices(ctx context.Context, h host.Host) ([]OtherService, error) {
 	known := owners()
 	var services []string
 	for _, o := range known {
@@ -70,23 +77,38 @@ func lookRival(ctx context.Context, h host.Host) error {
 	}
 	states, err := smf.Find(ctx, h, services...)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var all []OtherService
 	for _, fmri := range slices.Sorted(maps.Keys(states)) {
 		i := slices.IndexFunc(known, func(o owner) bool { return strings.HasPrefix(fmri, o.service+":") })
 		if i < 0 || states[fmri] == smf.Disabled {
 			continue
 		}
+		other := OtherService{FMRI: fmri, State: states[fmri], Does: known[i].does, Blocks: true}
 		if known[i].owns != nil {
 			pools, err := zfs.Pools(ctx, h)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if !known[i].owns(pools) {
-				continue
-			}
+			other.Blocks = known[i].owns(pools)
 		}
-		return &RivalError{Service: fmri, State: states[fmri], Does: known[i].does}
+		all = append(all, other)
+	}
+	return all, nil
+}
+
+// lookRival fails if a service of another owner is there that sledctl cannot share the
+// sled with.
+func lookRival(ctx context.Context, h host.Host) error {
+	others, err := OtherServices(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		if o.Blocks {
+			return &RivalError{Service: o.FMRI, State: o.State, Does: o.Does}
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/ipadm"
@@ -32,6 +33,8 @@ type Settings struct {
 	MTU                    int    // of control VNICs; 0: that of the link
 	DHCP                   bool   // control addresses are given, not chosen from network.underlay
 
+	Names naming.Prefixes // by which zones are sledctl's
+
 	// Records reads what the ledger records.
 	Records func(context.Context) (Recorded, error)
 }
@@ -42,6 +45,8 @@ type Recorded struct {
 	ControlLink string // that it has chosen
 	Largest     uint64 // memory of the largest instance, in bytes
 	Instance    string // its name; empty: there is none
+	// Objects are the zones, by name, and the VMs, by instance, that it has.
+	Objects map[string]bool
 }
 
 // Question is something that the host is asked, for one check or for several.
@@ -63,6 +68,8 @@ const (
 	askLinks      Question = "links"
 	askRoute      Question = "route"
 	askAddresses  Question = "addresses"
+	askServices   Question = "services of other owners"
+	askOthers     Question = "zones and VMs of other owners"
 )
 
 // Seen are the answers. A check reads those that it asks for.
@@ -83,6 +90,8 @@ type Seen struct {
 	Links      []vnic.Link
 	Route      string // the link of the default route; empty: there is none
 	Addresses  []ipadm.Address
+	Services   []inventory.OtherService
+	Others     *inventory.Inventory // as far as zones and VMs of other owners show in it
 	// Unknown are the questions without an answer, and why.
 	Unknown map[Question]error
 }
@@ -131,6 +140,8 @@ func asks() map[Question]ask {
 		askAddresses: asked(func(ctx context.Context, _ Settings, h host.Host) ([]ipadm.Address, error) {
 			return ipadm.Addresses(ctx, h, "")
 		}, func(s *Seen) *[]ipadm.Address { return &s.Addresses }),
+		askServices: asked(plain(inventory.OtherServices), func(s *Seen) *[]inventory.OtherService { return &s.Services }),
+		askOthers:   asked(plain(queryOthers), func(s *Seen) **inventory.Inventory { return &s.Others }),
 	}
 }
 

@@ -19,19 +19,6 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// handles is where the kernel's virtual machines are devices, one for each by
-// its name, and Propolis names them by the instance's id (usr/src/uts/intel/io/vmm;
-// oxidecomputer/propolis, lib/propolis/src/vmm/hdl.rs).
-//
-// Guess global-zone-sees-all-vms: the global zone lists the VMs of all zones below `/dev/vmm`.
-// Check: `ls /dev/vmm` while an instance runs
-// State: settled by usr/src/uts/intel/io/vmm/vmm_sol_dev.c:3093-3110
-//
-// Guess vm-named-by-instance: there is one entry by each VM's name, which Propolis sets to the
-// instance's id.
-// Check: `ls /dev/vmm` while an instance runs; its id is there
-const handles = "/dev/vmm"
-
 // judgeRest judges what nothing else depends on. What could not be looked at is
 // reported as unknown, and the rest is judged all the same.
 func (f *Findings) judgeRest(k known) {
@@ -48,7 +35,7 @@ func (f *Findings) judgeRest(k known) {
 	entries, err := f.inv.Entries()
 	for _, e := range entries {
 		switch path.Dir(e.Path) {
-		case handles:
+		case inventory.VMDirectory:
 			f.add(k.handle(e, *f))
 		case zone.Dir:
 			f.add(k.config(e, *f), true)
