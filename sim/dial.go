@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/propolis"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/packages"
 	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
@@ -29,6 +30,8 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 			near = napi.Handler(h.sled.world)
 		case tx.State.Nexus != nil && tx.State.Nexus.Address == address:
 			near = h.sled.plane()
+		case address == packages.Server && tx.State.Mode == world.OmniOS:
+			near = http.NotFoundHandler()
 		}
 		return nil
 	}); err != nil {

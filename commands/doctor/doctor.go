@@ -22,8 +22,8 @@ func New(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Verify that this host is able to run VMs",
-		Long: `Verify that this host is able to run VMs: its system and privileges, pools and the place of the ledger, memory, links, and
-other owners of zones and VMs. Each check is ok, warn or fail, with what was seen and the command or the page that repairs it.
+		Long: `Verify that this host is able to run VMs: its system and privileges, pools and the place of the ledger, memory, links,
+other owners of zones and VMs, and what zones are installed from. Each check is ok, warn or fail, with what was seen and the command or the page that repairs it.
 
 The command changes nothing on the sled and takes at most 1 s. A question that the host does not answer in that time is a warning. The
 last result is kept until the sled reboots, and sledctl status shows it in one line. Exit 8 if a check fails.

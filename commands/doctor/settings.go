@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
@@ -21,6 +22,7 @@ func settings(e *cli.Env) (doctor.Settings, host.Host, error) {
 	kind, lacking := packagingOn(cli.BaseSettings(c).Packaging, h.Files())
 	return doctor.Settings{
 		RunDir: c.Paths.Run, LedgerDir: c.Paths.Ledger, Image: kind == packaging.Image, Lacking: lacking,
+		Packaging: kind, Images: c.Propolis.Images,
 		Reservoir: uint64(c.Instance.Reservoir.Size), Memory: uint64(c.Instance.Memory),
 		ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub, MTU: c.Network.MTU, DHCP: !c.Network.Underlay.IsValid(),
 		Names:   cli.Prefixes(c),
@@ -54,6 +56,15 @@ func recorded(ctx context.Context, e *cli.Env) (r doctor.Recorded, err error) {
 		return r, err
 	}
 	r.Prepared, r.ControlLink = prepared, net.ControlLink
+	bases, err := base.All(view)
+	if err != nil {
+		return r, err
+	}
+	for _, b := range bases {
+		if b.UUID != "" {
+			r.Bases++
+		}
+	}
 	r.Objects = map[string]bool{}
 	for one, err := range record.Records(view) {
 		if err != nil {

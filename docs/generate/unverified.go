@@ -26,7 +26,7 @@ func areas() []area {
 	return []area{
 		{"Running commands: `host`", []string{"host", "engine/operation", "engine/plan"}},
 		{"The ledger", []string{"engine/ledger"}},
-		{"Doctor: is the host able to run VMs", []string{"sled/doctor", "host/privilege", "illumos/system", "illumos/reservoir", "sled/memory"}},
+		{"Doctor: is the host able to run VMs", []string{"sled/doctor", "host/privilege", "illumos/system", "illumos/reservoir", "illumos/ips", "sled/memory"}},
 		{"Names and places", []string{"illumos/naming", "engine/inventory"}},
 		{"Zones", []string{"zone"}},
 		{"VNICs", []string{"vnic", "sled/network"}},

@@ -28,7 +28,7 @@ import (
 func commands() map[string]cli.Tool {
 	return map[string]cli.Tool{
 		"chmod": system.Chmod, "kstat": system.Kstat, "ls": system.Ls, "mount": system.Mount, "umount": system.Umount, "pcred": system.Pcred, "ppriv": system.Ppriv, "ps": system.Ps, "prtconf": system.Prtconf, "psrinfo": system.Psrinfo,
-		"bhyvectl": system.Bhyvectl, "rsrvrctl": system.Rsrvrctl, "swap": system.Swap, "uname": system.Uname, "zonename": system.Zonename, "pfexec": pfexec,
+		"pkg": system.Pkg, "bhyvectl": system.Bhyvectl, "rsrvrctl": system.Rsrvrctl, "swap": system.Swap, "uname": system.Uname, "zonename": system.Zonename, "pfexec": pfexec,
 		"dladm": net.Dladm, "ipadm": net.Ipadm, "netstat": net.Netstat, "route": net.Route,
 		"svcadm": services.Svcadm, "svccfg": services.Svccfg, "svcprop": services.Svcprop, "svcs": services.Svcs,
 		"fstyp": storage.Fstyp, "zfs": storage.Zfs, "zpool": storage.Zpool,

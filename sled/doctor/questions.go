@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/illumos/system"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -33,6 +34,10 @@ type Settings struct {
 	MTU                    int    // of control VNICs; 0: that of the link
 	DHCP                   bool   // control addresses are given, not chosen from network.underlay
 
+	// Packaging is how Propolis comes into a zone here; empty: it cannot.
+	Packaging packaging.Kind
+	Images    []string // propolis.images
+
 	Names naming.Prefixes // by which zones are sledctl's
 
 	// Records reads what the ledger records.
@@ -45,6 +50,7 @@ type Recorded struct {
 	ControlLink string // that it has chosen
 	Largest     uint64 // memory of the largest instance, in bytes
 	Instance    string // its name; empty: there is none
+	Bases       int    // base zones that were finished
 	// Objects are the zones, by name, and the VMs, by instance, that it has.
 	Objects map[string]bool
 }
@@ -70,6 +76,10 @@ const (
 	askAddresses  Question = "addresses"
 	askServices   Question = "services of other owners"
 	askOthers     Question = "zones and VMs of other owners"
+	askPublisher  Question = "publisher"
+	askEntire     Question = "entire"
+	askBaseline   Question = "baseline"
+	askImages     Question = "images"
 )
 
 // Seen are the answers. A check reads those that it asks for.
@@ -92,6 +102,10 @@ type Seen struct {
 	Addresses  []ipadm.Address
 	Services   []inventory.OtherService
 	Others     *inventory.Inventory // as far as zones and VMs of other owners show in it
+	Publisher  Publisher
+	Entire     string // the version that is installed; empty: none
+	Baseline   string // the directory of it; empty: there is none
+	Images     []packaging.Sum
 	// Unknown are the questions without an answer, and why.
 	Unknown map[Question]error
 }
@@ -142,6 +156,11 @@ func asks() map[Question]ask {
 		}, func(s *Seen) *[]ipadm.Address { return &s.Addresses }),
 		askServices: asked(plain(inventory.OtherServices), func(s *Seen) *[]inventory.OtherService { return &s.Services }),
 		askOthers:   asked(plain(queryOthers), func(s *Seen) **inventory.Inventory { return &s.Others }),
+
+		askPublisher: asked(only(packaging.Lofs, queryPublisher), func(s *Seen) *Publisher { return &s.Publisher }),
+		askEntire:    asked(only(packaging.Lofs, queryEntire), func(s *Seen) *string { return &s.Entire }),
+		askBaseline:  asked(only(packaging.Image, queryBaseline), func(s *Seen) *string { return &s.Baseline }),
+		askImages:    asked(only(packaging.Image, queryImages), func(s *Seen) *[]packaging.Sum { return &s.Images }),
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"path"
 	"strings"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/packages"
 )
 
 // This file installs a zone from packages: omniosorg/pkg5
@@ -29,6 +31,9 @@ func beginTree(h *hook, args []string) int {
 		return code
 	}
 	h.outf("       Image: Preparing at %s.", h.root())
+	if data, err := host.ReadFile(h.tx.Files, packages.Catalog); err == nil && h.brand.name == "sparse" && !strings.Contains(string(data), `"entire":`) {
+		return h.fatal("Unable to locate the incorporation '' in the preferred publisher ''.\nUse -P to supply a publisher which contains this package.\n")
+	}
 	h.outf("Sanity Check: Looking for 'entire' incorporation.")
 	h.outf("  Installing: Packages (output follows)")
 	return hookOK

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/packages"
 	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
@@ -25,11 +26,20 @@ func layBrands(files host.Files, mode world.Mode) error {
 				return err
 			}
 		}
-		return layTemplates(files)
+		return errors.Join(layTemplates(files), layPackages(files))
 	case world.Helios:
 		return layBaseline(files)
 	}
 	return nil
+}
+
+// layPackages makes what the sparse brand needs of pkg(7): a publisher, whose repository
+// is on the sled, and the incorporation entire.
+func layPackages(files host.Files) error {
+	return errors.Join(
+		world.Put(files, packages.Mirror+"/pkg5.repository", nil, 0o644),
+		packages.LayPublishers(files, []packages.Publisher{{Name: "omnios", Origins: []string{"file://" + packages.Mirror}}}),
+		packages.LayInstalled(files, "omnios", map[string]string{"entire": "11-0.151058"}))
 }
 
 // layTemplates writes OmniOS's (omniosorg/pkg5 src/brand/etc).
