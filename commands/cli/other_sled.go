@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/sleds"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/sled/failure"
@@ -272,6 +273,19 @@ func ProgramOf(e *Env, name string) ([]string, error) {
 	}
 	self, err := os.Executable()
 	return []string{self, "--sled", name}, err
+}
+
+// OwnProgram is the file of this program on the sled; empty: the sled is simulated, and does
+// not have it.
+func OwnProgram(e *Env, c config.Config) string {
+	if e.HostName() != "illumos" || c.Host.Root != "/" {
+		return ""
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return self
 }
 
 // SledFile is the name of the operator's file of sleds.

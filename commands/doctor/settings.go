@@ -22,7 +22,7 @@ func settings(e *cli.Env) (doctor.Settings, host.Host, error) {
 	kind, lacking := packagingOn(cli.BaseSettings(c).Packaging, h.Files())
 	return doctor.Settings{
 		RunDir: c.Paths.Run, LedgerDir: c.Paths.Ledger, Image: kind == packaging.Image, Lacking: lacking,
-		Packaging: kind, Images: c.Propolis.Images,
+		Packaging: kind, Images: c.Propolis.Images, Program: cli.OwnProgram(e, c),
 		Reservoir: uint64(c.Instance.Reservoir.Size), Memory: uint64(c.Instance.Memory),
 		ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub, MTU: c.Network.MTU, DHCP: !c.Network.Underlay.IsValid(),
 		Names:   cli.Prefixes(c),

@@ -38,6 +38,8 @@ type Settings struct {
 	Packaging packaging.Kind
 	Images    []string // propolis.images
 
+	Program string // this program, as the host names it; empty: it lies elsewhere
+
 	Names naming.Prefixes // by which zones are sledctl's
 
 	// Records reads what the ledger records.
@@ -80,6 +82,7 @@ const (
 	askEntire     Question = "entire"
 	askBaseline   Question = "baseline"
 	askImages     Question = "images"
+	askInstalled  Question = "services of sledctl"
 )
 
 // Seen are the answers. A check reads those that it asks for.
@@ -106,6 +109,7 @@ type Seen struct {
 	Entire     string // the version that is installed; empty: none
 	Baseline   string // the directory of it; empty: there is none
 	Images     []packaging.Sum
+	Installed  Installed
 	// Unknown are the questions without an answer, and why.
 	Unknown map[Question]error
 }
@@ -161,6 +165,7 @@ func asks() map[Question]ask {
 		askEntire:    asked(only(packaging.Lofs, queryEntire), func(s *Seen) *string { return &s.Entire }),
 		askBaseline:  asked(only(packaging.Image, queryBaseline), func(s *Seen) *string { return &s.Baseline }),
 		askImages:    asked(only(packaging.Image, queryImages), func(s *Seen) *[]packaging.Sum { return &s.Images }),
+		askInstalled: asked(queryInstalled, func(s *Seen) *Installed { return &s.Installed }),
 	}
 }
 

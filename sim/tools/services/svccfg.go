@@ -22,14 +22,17 @@ type svccfg struct {
 	out     cli.Reply
 }
 
-// Svccfg is svccfg(8), of which the import of a file or directory is simulated
+// Svccfg is svccfg(8), of which validate, and the import of a file or directory, are simulated
 // (engine_import of usr/src/cmd/svc/svccfg/svccfg_engine.c). One manifest of several
 // that fails does not end the run, and a directory is followed by a count, on
 // standard error.
 func Svccfg(tx *world.Tx, c cli.Call) cli.Reply {
 	s := &svccfg{tx: tx, zone: c.Zone, env: c.Env, refresh: map[string]bool{}}
-	if len(c.Args) != 2 || c.Args[0] != "import" {
+	if len(c.Args) != 2 || c.Args[0] != "import" && c.Args[0] != "validate" {
 		panic(world.Unsimulated{})
+	}
+	if c.Args[0] == "validate" {
+		return s.validate(c.Args[1])
 	}
 	if text := s.open(); text != "" {
 		return s.out.Die("svccfg", "%s\n", text)
@@ -127,19 +130,34 @@ func (s *svccfg) inRoot(name string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(name, s.env["PKG_INSTALL_ROOT"]), "/")
 }
 
-// importFile imports a manifest. The error is svccfg's words.
-func (s *svccfg) importFile(name string) error {
-	data, err := host.ReadFile(s.tx.Files, s.path(name))
+// validate is validate of one manifest. Templates are not simulated.
+func (s *svccfg) validate(name string) cli.Reply {
+	if _, _, err := s.parse(name); err != nil {
+		s.complain("%v\n", err)
+		s.out.Exit = 1
+	}
+	return s.out
+}
+
+// parse reads a manifest. The error is svccfg's words.
+func (s *svccfg) parse(name string) (bundle []*scf.Service, data []byte, err error) {
+	data, err = host.ReadFile(s.tx.Files, s.path(name))
 	if dtd := s.env["SVCCFG_DTD"]; err == nil && dtd != "" {
 		_, err = s.tx.Files.Stat(s.path(dtd))
 	}
 	if err != nil {
 		panic(world.Unsimulated{What: err.Error()})
 	}
-	bundle, err := scf.Parse(data, "manifest")
+	bundle, err = scf.Parse(data, "manifest")
 	if e, ok := errors.AsType[*scf.UnsimulatedError](err); ok {
 		panic(world.Unsimulated{What: name + ": " + e.What})
 	}
+	return bundle, data, err
+}
+
+// importFile imports a manifest. The error is svccfg's words.
+func (s *svccfg) importFile(name string) error {
+	bundle, data, err := s.parse(name)
 	if err != nil {
 		return err
 	}
