@@ -183,6 +183,14 @@ func (c *Crashing) Dial(ctx context.Context, network, address string) (net.Conn,
 	return newCrashConn(conn, c.crash), nil
 }
 
+// DeviceVersion asks a device, if it is not too late.
+func (c *Crashing) DeviceVersion(ctx context.Context, d Device) (int, error) {
+	if c.Crashed() {
+		return 0, ErrCrashed
+	}
+	return c.host.DeviceVersion(ctx, d)
+}
+
 // Files are the host's, until the crash.
 func (c *Crashing) Files() Files { return &crashFiles{c.host.Files(), c.crash} }
 

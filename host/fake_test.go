@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"io/fs"
 	"net"
 	"net/http"
 	"sync"
@@ -43,6 +44,9 @@ func (f *fake) Dial(context.Context, string, string) (net.Conn, error) {
 	})
 	return ours, nil
 }
+
+// DeviceVersion is part of host.Host.
+func (*fake) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 // oneConn is a listener for one connection.
 type oneConn struct {

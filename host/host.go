@@ -30,8 +30,40 @@ type Host interface {
 	// Network is "tcp"; the address is IP:PORT.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 
+	// DeviceVersion asks a device of the kernel for the version of its interface.
+	// A device that does not exist is an fs.ErrNotExist.
+	DeviceVersion(ctx context.Context, d Device) (int, error)
+
 	// Files is the sled's file system; names are absolute.
 	Files() Files
+}
+
+// Device is the node of a device that can be asked for its version. The node of a VM is
+// none of them, and is never opened.
+type Device string
+
+// The devices of the kernel that every VM needs.
+const (
+	VMM   Device = "/dev/vmmctl" // VMs
+	Viona Device = "/dev/viona"  // their NICs
+)
+
+// Request is the number of the ioctl(2) that gives the version; 0: there is none
+// (VMM_INTERFACE_VERSION in usr/src/uts/intel/sys/vmm_dev.h, VNA_IOC_VERSION in
+// usr/src/uts/intel/sys/viona_io.h).
+func (d Device) Request() int {
+	switch d {
+	case VMM:
+		return 'V'<<16 | 'M'<<8 | 4
+	case Viona:
+		return 'V'<<16 | 'C'<<8 | 3
+	}
+	return 0
+}
+
+// Line is the query as traces show it. No command of the system asks it.
+func (d Device) Line() Line {
+	return Line{Kind: LineQuery, Text: fmt.Sprintf("# ioctl(%s, %#x)", d, d.Request())}
 }
 
 // Command is one command line for the sled.

@@ -3,7 +3,9 @@ package host
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/sledctl/sledctl/host/device"
 )
 
 // Illumos is a real machine: commands are processes, files are files. On other
@@ -102,6 +106,32 @@ func (h *Illumos) Files() Files { return h.files }
 func (h *Illumos) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, network, address)
+}
+
+// DeviceVersion asks the node below Root. An open(2) that loads the driver may take its
+// time: the wait for it ends with the context.
+func (h *Illumos) DeviceVersion(ctx context.Context, d Device) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("%s was not asked: %w", d, err)
+	}
+	if d.Request() == 0 {
+		return 0, &fs.PathError{Op: "ioctl", Path: string(d), Err: errors.ErrUnsupported}
+	}
+	type answer struct {
+		version int
+		err     error
+	}
+	came := make(chan answer, 1)
+	go func() {
+		version, err := device.Version(filepath.Join(h.options.Root, string(d)), d.Request())
+		came <- answer{version, err}
+	}()
+	select {
+	case a := <-came:
+		return a.version, a.err
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%s does not answer: %w", d, ctx.Err())
+	}
 }
 
 // Run runs one command; see Host and Illumos.

@@ -36,6 +36,10 @@ func (r readOnly) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return c, nil
 }
 
+func (r readOnly) DeviceVersion(ctx context.Context, d Device) (int, error) {
+	return r.host.DeviceVersion(ctx, d)
+}
+
 func (r readOnly) Files() Files { return readOnlyFiles{r.host.Files()} }
 
 // readOnlyConn lets GET requests pass. A request is refused before the end of

@@ -53,10 +53,15 @@ func (t *traced) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return newTracedConn(conn, t, start), nil
 }
 
+func (t *traced) DeviceVersion(ctx context.Context, d Device) (version int, err error) {
+	_ = t.event(d.Line(), func() error { version, err = t.host.DeviceVersion(ctx, d); return err })
+	return version, err
+}
+
 func (t *traced) Files() Files { return &tracedFiles{files: t.host.Files(), trace: t, top: "/"} }
 
-// file reports a change of a file, which do makes.
-func (t *traced) file(line Line, do func() error) error {
+// event reports what do does: a change of a file, or a look at a device.
+func (t *traced) event(line Line, do func() error) error {
 	e := Event{Action: t.action, Line: line, Start: time.Now()}
 	err := do()
 	e.End, e.Error = time.Now(), textOf(err)

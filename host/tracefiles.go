@@ -27,15 +27,15 @@ var (
 func (f *tracedFiles) name(name string) string { return path.Join(f.top, path.Clean("/"+name)) }
 
 func (f *tracedFiles) writeFile(name string, data []byte, perm fs.FileMode, how keeping) error {
-	return f.trace.file(FileLine(f.name(name), data), func() error { return replace(f.files, name, data, perm, how) })
+	return f.trace.event(FileLine(f.name(name), data), func() error { return replace(f.files, name, data, perm, how) })
 }
 
 func (f *tracedFiles) copyFile(from, to string, perm fs.FileMode) error {
-	return f.trace.file(CopyLine(f.name(from), f.name(to)), func() error { return CopyFile(f.files, from, to, perm) })
+	return f.trace.event(CopyLine(f.name(from), f.name(to)), func() error { return CopyFile(f.files, from, to, perm) })
 }
 
 func (f *tracedFiles) mkdirAll(name string, perm fs.FileMode) error {
-	return f.trace.file(MkdirLine(f.name(name), perm), func() error { return MkdirAll(f.files, name, perm) })
+	return f.trace.event(MkdirLine(f.name(name), perm), func() error { return MkdirAll(f.files, name, perm) })
 }
 
 func (f *tracedFiles) Open(name string, flag int, perm fs.FileMode) (File, error) {
@@ -62,23 +62,23 @@ func (f *tracedFiles) openSecret(name string, flag int, line Line) (File, error)
 }
 
 func (f *tracedFiles) Append(name string, data []byte) error {
-	return f.trace.file(AppendLine(f.name(name), data), func() error { return f.files.Append(name, data) })
+	return f.trace.event(AppendLine(f.name(name), data), func() error { return f.files.Append(name, data) })
 }
 
 func (f *tracedFiles) Rename(from, to string) error {
-	return f.trace.file(RenameLine(f.name(from), f.name(to)), func() error { return f.files.Rename(from, to) })
+	return f.trace.event(RenameLine(f.name(from), f.name(to)), func() error { return f.files.Rename(from, to) })
 }
 
 func (f *tracedFiles) Remove(name string) error {
-	return f.trace.file(RemoveLine(f.name(name)), func() error { return f.files.Remove(name) })
+	return f.trace.event(RemoveLine(f.name(name)), func() error { return f.files.Remove(name) })
 }
 
 func (f *tracedFiles) Mkdir(name string, perm fs.FileMode) error {
-	return f.trace.file(MkdirLine(f.name(name), perm), func() error { return f.files.Mkdir(name, perm) })
+	return f.trace.event(MkdirLine(f.name(name), perm), func() error { return f.files.Mkdir(name, perm) })
 }
 
 func (f *tracedFiles) Chmod(name string, mode fs.FileMode) error {
-	return f.trace.file(ChmodLine(f.name(name), mode), func() error { return f.files.Chmod(name, mode) })
+	return f.trace.event(ChmodLine(f.name(name), mode), func() error { return f.files.Chmod(name, mode) })
 }
 
 func (f *tracedFiles) ReadDir(name string) ([]Info, error) { return f.files.ReadDir(name) }
@@ -124,7 +124,7 @@ func (f *tracedFile) Close() error {
 	if f.append {
 		line = AppendLine
 	}
-	return f.files.trace.file(line(f.files.name(f.name), f.written), f.File.Close)
+	return f.files.trace.event(line(f.files.name(f.name), f.written), f.File.Close)
 }
 
 // tracedSecret tells when it is closed what it was told to, and keeps nothing
@@ -141,5 +141,5 @@ func (f *tracedSecret) Close() error {
 		return f.File.Close()
 	}
 	f.told = true
-	return f.files.trace.file(f.line, f.File.Close)
+	return f.files.trace.event(f.line, f.File.Close)
 }

@@ -3,6 +3,7 @@ package propolis
 import (
 	"context"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -46,6 +47,9 @@ func (f *fake) Dial(_ context.Context, network, address string) (net.Conn, error
 	}
 	return exchangetest.Connect(f.serve), nil
 }
+
+// DeviceVersion is part of host.Host.
+func (*fake) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 // attempts is how often somebody dialled.
 func (f *fake) attempts() int {

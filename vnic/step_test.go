@@ -3,6 +3,7 @@ package vnic
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"slices"
 	"strings"
@@ -227,7 +228,9 @@ func (s *script) Run(_ context.Context, c host.Command) (host.Result, error) {
 }
 
 func (s *script) Dial(context.Context, string, string) (net.Conn, error) { panic("no network") }
-func (s *script) Files() host.Files                                      { panic("no files") }
+
+func (*script) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
+func (s *script) Files() host.Files                                     { panic("no files") }
 
 func says(exit int, stdout, stderr string) host.Result {
 	return host.Result{Exit: exit, Stdout: []byte(stdout), Stderr: []byte(stderr)}

@@ -3,6 +3,7 @@ package zfs
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"testing"
 
@@ -26,6 +27,9 @@ func (p *printer) Run(_ context.Context, c host.Command) (host.Result, error) {
 
 // Dial is part of host.Host.
 func (p *printer) Dial(context.Context, string, string) (net.Conn, error) { panic("nobody dials") }
+
+// DeviceVersion is part of host.Host.
+func (*printer) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 // Files is part of host.Host.
 func (p *printer) Files() host.Files { panic("no files") }

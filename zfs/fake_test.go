@@ -3,6 +3,7 @@ package zfs
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net"
 	"slices"
 	"strings"
@@ -56,6 +57,9 @@ func (f *fake) answer(subcommand string, a ...answer) *fake {
 
 // Dial is part of host.Host.
 func (f *fake) Dial(context.Context, string, string) (net.Conn, error) { panic("datasets dial nobody") }
+
+// DeviceVersion is part of host.Host.
+func (*fake) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 // Files is part of host.Host.
 func (f *fake) Files() host.Files { return f.files }

@@ -3,6 +3,7 @@ package zfs
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"strings"
 	"testing"
@@ -31,6 +32,9 @@ type poolAnswer struct {
 
 // Dial is part of host.Host.
 func (p *pools) Dial(context.Context, string, string) (net.Conn, error) { panic("nobody dials") }
+
+// DeviceVersion is part of host.Host.
+func (*pools) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 // Files is part of host.Host.
 func (p *pools) Files() host.Files { panic("no files") }

@@ -68,6 +68,9 @@ func (f *fake) answer(command string, a ...answer) *fake {
 // Dial is part of host.Host.
 func (f *fake) Dial(context.Context, string, string) (net.Conn, error) { panic("zones dial nobody") }
 
+// DeviceVersion is part of host.Host.
+func (*fake) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
+
 // Files is part of host.Host.
 func (f *fake) Files() host.Files { return f.files }
 

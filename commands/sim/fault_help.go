@@ -21,7 +21,8 @@ Faults of a command:
 
 Faults of the system, as its commands show it:
 
-    old-kernel       the kernel is too old (--match uname)
+    old-kernel       the kernel is too old (--match uname, or --match "ioctl /dev/viona" or /dev/vmmctl)
+    no-device        a device is missing when it is asked for its version (--match "ioctl /dev/viona" or /dev/vmmctl)
     few-privileges   a process has only the basic privileges, or those of --stderr (--match ppriv); is no longer root's (--match pcred)
     low-swap         little virtual memory is left (--match swap)
     in-zone          a process is in the zone named by --stderr (--match zonename)

@@ -33,6 +33,8 @@ func (m machine) Dial(context.Context, string, string) (net.Conn, error) {
 	return nil, errors.New("nobody listens")
 }
 
+func (machine) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
+
 // fakeStep runs one command, then fails or not.
 type fakeStep struct {
 	name   string

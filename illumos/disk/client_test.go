@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"strings"
 	"syscall"
@@ -30,6 +31,9 @@ func (p *printer) Run(_ context.Context, c host.Command) (host.Result, error) {
 
 // Dial is part of host.Host.
 func (p *printer) Dial(context.Context, string, string) (net.Conn, error) { panic("nobody dials") }
+
+// DeviceVersion is part of host.Host.
+func (*printer) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 // Files is part of host.Host.
 func (p *printer) Files() host.Files { return p.files }

@@ -198,6 +198,9 @@ func (machine) Run(context.Context, host.Command) (host.Result, error) { panic("
 // Dial is part of host.Host.
 func (machine) Dial(context.Context, string, string) (net.Conn, error) { panic("dials nobody") }
 
+// DeviceVersion is part of host.Host.
+func (machine) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
+
 // Files is part of host.Host.
 func (m machine) Files() host.Files { return m.files }
 

@@ -3,6 +3,7 @@ package kstat
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"strings"
 	"testing"
@@ -77,5 +78,7 @@ type says host.Result
 func (s says) Run(context.Context, host.Command) (host.Result, error) { return host.Result(s), nil }
 
 func (says) Dial(context.Context, string, string) (net.Conn, error) { panic("nothing to dial") }
+
+func (says) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 func (says) Files() host.Files { panic("no files are read") }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -57,6 +58,8 @@ func (f *fake) Dial(_ context.Context, network, address string) (net.Conn, error
 		f.serve(w, r)
 	})), nil
 }
+
+func (*fake) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 func client(serve http.HandlerFunc) Client {
 	return Client{Host: &fake{serve: serve, files: hosttest.Memory()}, Server: "10.99.99.12:80"}

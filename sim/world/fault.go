@@ -28,7 +28,8 @@ const (
 	FaultKillDuring = "kill-during"
 
 	// What kind of system it is, and what a process may do on it. Words: the command line.
-	FaultOldKernel     = "old-kernel"     // the kernel is one that no propolis-server of today runs on
+	FaultOldKernel     = "old-kernel"     // the kernel is one that no propolis-server of today runs on; words also: ioctl, a device
+	FaultNoDevice      = "no-device"      // a device does not exist; words: ioctl, the device
 	FaultFewPrivileges = "few-privileges" // a process has the basic privileges only
 	FaultLowSwap       = "low-swap"       // little virtual memory is left
 	FaultInZone        = "in-zone"        // a process is in the zone named by Text
@@ -58,7 +59,7 @@ func FaultNames() []string {
 		FaultFail, FaultAnswer, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultKilled, FaultKill, FaultKillAfter, FaultKillDuring,
 		FaultLoseDisk, FaultFailDisk,
 		FaultHook, FaultSlowClone, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
-		FaultOldKernel, FaultFewPrivileges, FaultInZone, FaultLowSwap,
+		FaultOldKernel, FaultNoDevice, FaultFewPrivileges, FaultInZone, FaultLowSwap,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease, FaultSlowLink,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,

@@ -83,6 +83,8 @@ const (
 	askBaseline   Question = "baseline"
 	askImages     Question = "images"
 	askInstalled  Question = "services of sledctl"
+	askVMM        Question = "vmm"
+	askViona      Question = "viona"
 )
 
 // Seen are the answers. A check reads those that it asks for.
@@ -110,6 +112,7 @@ type Seen struct {
 	Baseline   string // the directory of it; empty: there is none
 	Images     []packaging.Sum
 	Installed  Installed
+	VMM, Viona int // versions of the interfaces; 0: there is no such device
 	// Unknown are the questions without an answer, and why.
 	Unknown map[Question]error
 }
@@ -154,6 +157,8 @@ func asks() map[Question]ask {
 			links, _, err := vnic.List(ctx, h)
 			return links, err
 		}, func(s *Seen) *[]vnic.Link { return &s.Links }),
+		askVMM:   asked(plain(queryDevice(host.VMM)), func(s *Seen) *int { return &s.VMM }),
+		askViona: asked(plain(queryDevice(host.Viona)), func(s *Seen) *int { return &s.Viona }),
 		askRoute: asked(plain(queryRoute), func(s *Seen) *string { return &s.Route }),
 		askAddresses: asked(func(ctx context.Context, _ Settings, h host.Host) ([]ipadm.Address, error) {
 			return ipadm.Addresses(ctx, h, "")

@@ -160,4 +160,6 @@ func (answers) Dial(context.Context, string, string) (net.Conn, error) {
 	return nil, host.ErrReadOnly
 }
 
+func (answers) DeviceVersion(context.Context, host.Device) (int, error) { return 0, host.ErrReadOnly }
+
 func (answers) Files() host.Files { return nil }

@@ -123,7 +123,7 @@ func layers() map[string]place {
 		"peer/exchange/exchangetest": {imports: []string{"host"}, by: []string{"test/steptest"}},                                  // for tests
 
 		// The one boundary, and the sled that is simulated behind it.
-		"host": {layer: -3, machine: all}, "host/fault": {layer: -3, below: 1}, "host/lock": {layer: -3, below: 1}, "host/privilege": {layer: -3, below: 1},
+		"host": {layer: -3, machine: all}, "host/fault": {layer: -3, below: 1}, "host/lock": {layer: -3, below: 1}, "host/privilege": {layer: -3, below: 1}, "host/device": {layer: -3, below: 1, machine: []use{useFiles}},
 		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{"test/sledtest"}, machine: []use{useFiles}},                   // for tests
 		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice", "test/sledtest"}}, // for tests
@@ -169,7 +169,7 @@ func libraries() map[string][]string {
 		"go.uber.org/goleak":                {},
 		"testing":                           {"test/hosttest/expect", "test/sledtest", "test/steptest"},
 		"github.com/stretchr/testify":       {},
-		"golang.org/x/sys/unix":             {"commands/terminal", "commands/top", "host", "sim", "sim/"},
+		"golang.org/x/sys/unix":             {"commands/terminal", "commands/top", "host", "host/device", "sim", "sim/"},
 		"github.com/pelletier/go-toml":      {"commands/config", "commands/sleds", "sled/instance/documents", "propolis/spec"},
 	}
 }

@@ -88,8 +88,10 @@ func rootDirectories(mode world.Mode) []string {
 // rootPrograms are the programs and device nodes that others look for.
 func rootPrograms(mode world.Mode) map[string]string {
 	all := map[string]string{
-		"/dev/vmmctl": "", "/dev/viona": "",
 		"/opt/oxide/propolis-server/bin/propolis-server": "",
+	}
+	for _, d := range []host.Device{host.VMM, host.Viona} { // a process outside of the simulator reads the version
+		all[string(d)] = fmt.Sprintln(DeviceVersion(mode, d, false))
 	}
 	sbin := []string{"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "zfs", "zpool", "svcadm", "svccfg", "fstyp", "prtconf", "psrinfo"}
 	bin := []string{"kstat", "svcs", "svcprop", "zonename", "pfexec", "ctrun", "sh", "bash", "ksh93"}

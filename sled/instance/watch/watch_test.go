@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"net"
 	"testing"
 
@@ -45,6 +46,8 @@ type filesOnly struct{ files *hosttest.MemoryFiles }
 func (f filesOnly) Run(context.Context, host.Command) (host.Result, error) { return host.Result{}, nil }
 func (f filesOnly) Files() host.Files                                      { return f.files }
 func (f filesOnly) Dial(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
+
+func (filesOnly) DeviceVersion(context.Context, host.Device) (int, error) { return 0, fs.ErrNotExist }
 
 // A VM ends because its instance is stopped. A watch hears of the end before it has read of
 // the stop in the ledger, and does not take it for a failure.
