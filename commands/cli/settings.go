@@ -116,7 +116,7 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 func zoneSettings(c config.Config) instance.Settings {
 	return instance.Settings{
 		Names: Prefixes(c), MTU: c.Network.MTU, Underlay: c.Network.Underlay, Gateway: c.Network.Gateway,
-		Propolis: propolisSettings(c), Base: recordedBase, Disk: recordedDisk, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
+		Propolis: PropolisSettings(c), Base: recordedBase, Disk: recordedDisk, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
 	}
 }
 
@@ -130,7 +130,8 @@ func SecretDir(c config.Config, h host.Host) string {
 	return path.Join(home[0].Directory, "sledctl-secrets")
 }
 
-func propolisSettings(c config.Config) layout.Propolis {
+// PropolisSettings are those of the server, and of how it comes into zones.
+func PropolisSettings(c config.Config) layout.Propolis {
 	p := layout.Propolis{Packaging: packagingSettings(c), Binary: c.Propolis.Binary, Bootrom: c.Propolis.Bootrom, LibraryPath: c.Propolis.LibraryPath, Port: c.Propolis.Port,
 		FMRI: base.FMRI}
 	below := func(name string) string {

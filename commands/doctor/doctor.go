@@ -22,9 +22,9 @@ func New(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Verify that this host is able to run VMs",
-		Long: `Verify that this host is able to run VMs: its system, privileges and kernel, pools and the place of the ledger, memory, links,
-other owners of zones and VMs, what zones are installed from, and the services of SMF. Each check is ok, warn or fail, with what was
-seen and the command or the page that repairs it.
+		Long: `Verify that this host is able to run VMs: its system, privileges and kernel, propolis-server, pools and the place of the ledger, memory,
+links, other owners of zones and VMs, what zones are installed from, and the services of SMF. Each check is ok, warn or fail, with what
+was seen and the command or the page that repairs it.
 
 The command changes nothing on the sled and takes at most 1 s. A question that the host does not answer in that time is a warning. The
 last result is kept until the sled reboots, and sledctl status shows it in one line. Exit 8 if a check fails.

@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/doctor"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
 )
@@ -19,10 +20,14 @@ func settings(e *cli.Env) (doctor.Settings, host.Host, error) {
 	if err != nil {
 		return doctor.Settings{}, nil, err
 	}
-	kind, lacking := packagingOn(cli.BaseSettings(c).Packaging, h.Files())
+	p := cli.PropolisSettings(c)
+	kind, lacking := packagingOn(p.Packaging, h.Files())
 	return doctor.Settings{
 		RunDir: c.Paths.Run, LedgerDir: c.Paths.Ledger, Image: kind == packaging.Image, Lacking: lacking,
 		Packaging: kind, Images: c.Propolis.Images, Program: cli.OwnProgram(e, c),
+		Server: doctor.Server{
+			Program: packaging.Program{File: p.Binary, LibraryPath: p.LibraryPath}, Bootrom: p.Bootrom, CheckBootrom: instance.CheckBootrom,
+		},
 		Reservoir: uint64(c.Instance.Reservoir.Size), Memory: uint64(c.Instance.Memory),
 		ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub, MTU: c.Network.MTU, DHCP: !c.Network.Underlay.IsValid(),
 		Names:   cli.Prefixes(c),

@@ -10,7 +10,7 @@ import (
 func looks(c cli.Call) bool {
 	verb := verbOf(c.Args)
 	switch c.Tool {
-	case "fstyp", "kstat", "ls", "netstat", "pcred", "ppriv", "prtconf", "ps", "psrinfo", "svcprop", "svcs", "swap", "uname", "zonename":
+	case "ctrun", "fstyp", "kstat", "ldd", "ls", "netstat", "pcred", "ppriv", "prtconf", "ps", "psrinfo", "svcprop", "svcs", "swap", "uname", "zonename":
 		return true
 	case "mount":
 		return verb == "-p"

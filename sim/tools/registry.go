@@ -28,7 +28,7 @@ import (
 func commands() map[string]cli.Tool {
 	return map[string]cli.Tool{
 		"chmod": system.Chmod, "kstat": system.Kstat, "ls": system.Ls, "mount": system.Mount, "umount": system.Umount, "pcred": system.Pcred, "ppriv": system.Ppriv, "ps": system.Ps, "prtconf": system.Prtconf, "psrinfo": system.Psrinfo,
-		"pkg": system.Pkg, "bhyvectl": system.Bhyvectl, "rsrvrctl": system.Rsrvrctl, "swap": system.Swap, "uname": system.Uname, "zonename": system.Zonename, "pfexec": pfexec,
+		"pkg": system.Pkg, "bhyvectl": system.Bhyvectl, "ctrun": system.Ctrun, "ldd": system.Ldd, "rsrvrctl": system.Rsrvrctl, "swap": system.Swap, "uname": system.Uname, "zonename": system.Zonename, "pfexec": pfexec,
 		"dladm": net.Dladm, "ipadm": net.Ipadm, "netstat": net.Netstat, "route": net.Route,
 		"svcadm": services.Svcadm, "svccfg": services.Svccfg, "svcprop": services.Svcprop, "svcs": services.Svcs,
 		"fstyp": storage.Fstyp, "zfs": storage.Zfs, "zpool": storage.Zpool,
@@ -80,7 +80,7 @@ func Script(files host.Files, name string) (cli.Tool, bool) {
 // CommonNames are the commands of the sled that every system has. They stand for
 // the real ones only where a program looks for the sled's commands, and not in a
 // shell, whose files are not the sled's.
-func CommonNames() []string { return []string{"chmod", "ls", "ps"} }
+func CommonNames() []string { return []string{"chmod", "ldd", "ls", "ps"} }
 
 // Names are the other commands that the sled has.
 func Names() []string {

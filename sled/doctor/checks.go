@@ -4,5 +4,5 @@ import "slices"
 
 // Checks lists all checks, in the order of the manual.
 func Checks() []Check {
-	return slices.Concat(systemChecks(), vmmChecks(), storageChecks(), memoryChecks(), linkChecks(), ownerChecks(), brandChecks(), smfChecks())
+	return slices.Concat(systemChecks(), vmmChecks(), serverChecks(), storageChecks(), memoryChecks(), linkChecks(), ownerChecks(), brandChecks(), smfChecks())
 }

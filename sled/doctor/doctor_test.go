@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/illumos/system"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/vnic"
@@ -201,7 +202,10 @@ func TestTheWorstComeFirstAndAreTheVerdict(t *testing.T) {
 func TestTheLastResultIsKept(t *testing.T) {
 	sled := sim.New(sim.Options{}, hosttest.Files)
 	t.Cleanup(sled.Close)
-	files, s := sled.Host().Files(), Settings{RunDir: "/var/run/sledctl"}
+	files, s := sled.Host().Files(), Settings{RunDir: "/var/run/sledctl", Server: Server{
+		Program: packaging.Program{File: "/opt/oxide/propolis-server/bin/propolis-server"}, Bootrom: "/opt/oxide/propolis-server/blob/OVMF_CODE.fd",
+		CheckBootrom: func(string, int64) error { return nil },
+	}}
 	if last, err := Last(files, s.RunDir); last != nil || err != nil {
 		t.Errorf("%+v, %v", last, err)
 	}

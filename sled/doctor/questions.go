@@ -26,6 +26,8 @@ type Settings struct {
 	Lacking error
 	// Image says that zones are installed from Oxide's image, which has needs of its own.
 	Image bool
+	// Server is the server where Image does not say that it is in an image.
+	Server Server
 
 	Reservoir uint64 // instance.reservoir, in bytes; 0: left as it is
 	Memory    uint64 // of an instance that does not say
@@ -85,6 +87,9 @@ const (
 	askInstalled  Question = "services of sledctl"
 	askVMM        Question = "vmm"
 	askViona      Question = "viona"
+	askServer     Question = "server"
+	askBuild      Question = "build"
+	askBootrom    Question = "bootrom"
 )
 
 // Seen are the answers. A check reads those that it asks for.
@@ -113,6 +118,9 @@ type Seen struct {
 	Images     []packaging.Sum
 	Installed  Installed
 	VMM, Viona int // versions of the interfaces; 0: there is no such device
+	Server     Program
+	Build      packaging.Build
+	Bootrom    int64 // size of the bootrom; -1: it does not exist
 	// Unknown are the questions without an answer, and why.
 	Unknown map[Question]error
 }
@@ -157,9 +165,12 @@ func asks() map[Question]ask {
 			links, _, err := vnic.List(ctx, h)
 			return links, err
 		}, func(s *Seen) *[]vnic.Link { return &s.Links }),
-		askVMM:   asked(plain(queryDevice(host.VMM)), func(s *Seen) *int { return &s.VMM }),
-		askViona: asked(plain(queryDevice(host.Viona)), func(s *Seen) *int { return &s.Viona }),
-		askRoute: asked(plain(queryRoute), func(s *Seen) *string { return &s.Route }),
+		askVMM:     asked(plain(queryDevice(host.VMM)), func(s *Seen) *int { return &s.VMM }),
+		askViona:   asked(plain(queryDevice(host.Viona)), func(s *Seen) *int { return &s.Viona }),
+		askServer:  asked(queryServer, func(s *Seen) *Program { return &s.Server }),
+		askBuild:   asked(queryBuild, func(s *Seen) *packaging.Build { return &s.Build }),
+		askBootrom: asked(queryBootrom, func(s *Seen) *int64 { return &s.Bootrom }),
+		askRoute:   asked(plain(queryRoute), func(s *Seen) *string { return &s.Route }),
 		askAddresses: asked(func(ctx context.Context, _ Settings, h host.Host) ([]ipadm.Address, error) {
 			return ipadm.Addresses(ctx, h, "")
 		}, func(s *Seen) *[]ipadm.Address { return &s.Addresses }),

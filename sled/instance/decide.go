@@ -139,8 +139,8 @@ type BootromError struct {
 // (bin/propolis-server/src/lib/initializer.rs).
 const maxBootrom = 2 << 20
 
-// checkBootrom wants whole pages.
-func checkBootrom(file string, size int64) error {
+// CheckBootrom wants whole pages.
+func CheckBootrom(file string, size int64) error {
 	if size > 0 && size <= maxBootrom && size%4096 == 0 {
 		return nil
 	}

@@ -187,7 +187,7 @@ func TestAMachineThatCannotBeIsRefusedWithAllReasons(t *testing.T) {
 func TestABootromOfWhichAServerDiesIsRefused(t *testing.T) {
 	for size, sound := range map[int64]bool{4096: true, 2 << 20: true, 0: false, 4095: false, 2<<20 + 4096: false} {
 		here := prepared()
-		here.seen.Bootrom = checkBootrom("/opt/p/rom", size)
+		here.seen.Bootrom = CheckBootrom("/opt/p/rom", size)
 		_, _, err := here.decide(t, settings(), operationtest.Book(t), EnsureRequest{Wanted: oneNIC()})
 		if bad, ok := errors.AsType[*BootromError](err); ok == sound || ok && bad.Size != size {
 			t.Errorf("%d: %v", size, err)

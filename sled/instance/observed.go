@@ -92,7 +92,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, view ledger.View, r rec
 		if err != nil {
 			seen.Missing = append(seen.Missing, file)
 		} else if file == s.Propolis.Bootrom {
-			seen.Bootrom = checkBootrom(file, info.Size)
+			seen.Bootrom = CheckBootrom(file, info.Size)
 		}
 	}
 	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())

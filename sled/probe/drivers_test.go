@@ -35,6 +35,8 @@ func left() map[string]string {
 		"illumos/key: * … latest":                                                                                       "an operator's program",
 		"illumos/key: * … *":                                                                                            "an operator's program, that prints a secret",
 		"zfs: zpool import -d *":                                                                                        "a directory of the settings; it prints what zpool import prints",
+		"propolis/packaging: ctrun -l child -o noorphan * --version":                                                    "it runs the server, whose file a setting names",
+		"propolis/packaging: ldd *":                                                                                     "as above",
 		"engine/bundle: * *":                                                                                            "texts for people, that no parser reads: arguments of processes are among them",
 	}
 }

@@ -25,7 +25,7 @@ func LayRoot(files host.Files, o Options) error {
 			return err
 		}
 	}
-	for name, data := range rootPrograms(o.Mode) {
+	for name, data := range rootPrograms(o.Mode, o.Build) {
 		if err := world.Put(files, name, []byte(data), 0o755); err != nil {
 			return err
 		}
@@ -86,9 +86,9 @@ func rootDirectories(mode world.Mode) []string {
 }
 
 // rootPrograms are the programs and device nodes that others look for.
-func rootPrograms(mode world.Mode) map[string]string {
+func rootPrograms(mode world.Mode, build string) map[string]string {
 	all := map[string]string{
-		"/opt/oxide/propolis-server/bin/propolis-server": "",
+		"/opt/oxide/propolis-server/bin/propolis-server": propolisServer(build),
 	}
 	for _, d := range []host.Device{host.VMM, host.Viona} { // a process outside of the simulator reads the version
 		all[string(d)] = fmt.Sprintln(DeviceVersion(mode, d, false))
@@ -105,6 +105,15 @@ func rootPrograms(mode world.Mode) map[string]string {
 		all["/usr/bin/"+p] = ""
 	}
 	return all
+}
+
+// propolisServer is the program as far as others read it: some of the texts that its
+// build logs (bin/propolis-server/src/{main.rs,lib/config.rs} of oxidecomputer/propolis).
+func propolisServer(build string) string {
+	if build == world.OmicronBuild {
+		return "Starting server...\n"
+	}
+	return "Starting server...\nreservoir too small (\n"
 }
 
 // bootrom is a firmware as far as Propolis looks at it: a multiple of 4 KiB.
