@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/doctor"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
@@ -22,6 +23,7 @@ import (
 // New is the command bootstrap.
 func New(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
+	var skip bool
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Prepare the sled for VMs",
@@ -33,17 +35,21 @@ changes nothing.
 bootstrap imports pools and unlocks encrypted datasets. It does not format a blank disk without --format-blank; sledctl storage format
 formats single disks. A locked, faulted or foreign disk does not stop the others: bootstrap reports it at the end and exits with 3.
 
+Before the first bootstrap of a sled, doctor's checks of the host are run, but for those of what bootstrap does itself. If one fails,
+bootstrap changes nothing and exits with 8; --skip-doctor leaves them out.
+
 The ledger gets a copy on each M.2. bootstrap adds an M.2 that is new, or that missed writes, and drops the copy in paths.ledger once
 there are copies on disks. If the disks record a ledger and no copy is found, bootstrap creates none: bring a disk back, or start a new
 ledger with --new-ledger and record the marked VMs with sledctl instance adopt --all. Until then they are kept.`,
 		Example: `  sledctl bootstrap --explain
   sledctl bootstrap`,
 		Args: cobra.NoArgs,
-		RunE: env.Run(func(ctx context.Context, _ []string) error { return run(ctx, env, m) }),
+		RunE: env.Run(func(ctx context.Context, _ []string) error { return run(ctx, env, m, skip) }),
 	}
 	m.Add(cmd, false)
 	cmd.Flags().BoolVar(&env.NewLedger, "new-ledger", false, "start a new ledger: all copies of the old one are lost for good")
 	cmd.Flags().BoolVar(&env.FormatBlank, "format-blank", false, "create pools on all disks that are verified blank")
+	cmd.Flags().BoolVar(&skip, "skip-doctor", false, "do not run doctor's checks before the first bootstrap")
 	env.AddOutput(cmd)
 	return cmd
 }
@@ -170,9 +176,14 @@ func adoptable(parts []bootstrap.Part) int {
 	return n
 }
 
-func run(ctx context.Context, e *cli.Env, m cli.Mutation) error {
+func run(ctx context.Context, e *cli.Env, m cli.Mutation, skip bool) error {
 	if err := partList().Check(e.Output); err != nil {
 		return err
+	}
+	if !skip {
+		if err := doctor.BeforeFirst(ctx, e, m.Dry()); err != nil {
+			return err
+		}
 	}
 	s, err := e.BootstrapSettings()
 	if err != nil {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,11 @@ type answered struct {
 // pool that has lost its disk can be waited for without end.
 func (s Settings) look(ctx context.Context, h host.Host, checks []Check) Seen {
 	seen := Seen{Settings: s, Unknown: map[Question]error{}}
-	short, cancel := context.WithTimeout(ctx, Patience)
+	patience := cmp.Or(s.Patience, Patience)
+	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	all, came := asks(), make(chan answered)
-	late := fmt.Errorf("no answer within %v", Patience)
+	late := fmt.Errorf("no answer within %v", patience)
 	for _, c := range checks {
 		for _, q := range c.Asks {
 			if seen.Unknown[q] != nil {

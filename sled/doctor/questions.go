@@ -43,6 +43,8 @@ type Settings struct {
 	Program string // this program, as the host names it; empty: it lies elsewhere
 
 	Names naming.Prefixes // by which zones are sledctl's
+	// Patience is how long the questions may take; 0: Patience.
+	Patience time.Duration
 
 	// Records reads what the ledger records.
 	Records func(context.Context) (Recorded, error)

@@ -64,7 +64,7 @@ func layers() map[string]place {
 		"commands/agent":       {layer: 7, below: 1},
 		"commands/base":        {layer: 7, below: 1},
 		"commands/bootstrap":   {layer: 7, below: 1},
-		"commands/doctor":      {layer: 7, below: 1},
+		"commands/doctor":      {layer: 7, below: 2},                                                // bootstrap runs its checks
 		"commands/instance":    {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // an editor
 		"commands/ledger":      {layer: 7, below: 1},
 		"commands/probe":       {layer: 7, below: 1, machine: []use{useFiles}}, // archives
