@@ -29,6 +29,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/agent/figures"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/peer/nexus"
@@ -36,6 +37,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
+	"github.com/sledctl/sledctl/sled/reap"
 )
 
 // Settings are those of one agent.
@@ -57,6 +59,8 @@ type Settings struct {
 	Logs    Logs
 	LogData LogData
 	NICs    *NICs // their records in NAPI; nil: they are not synced
+	// Verdicts counts the objects on the sled as reap judges them.
+	Verdicts func(context.Context) (map[reap.Verdict]int, error)
 	// SparePools lists the pools with a base; nil: no spares are made.
 	SparePools func(ledger.View) []string
 	// FlatNetwork lets VMs in that have NICs in VPCs: they are put on the guest
@@ -173,9 +177,11 @@ type agent struct {
 	zones    watch.Zones
 	receipts readReceipts
 	meter    meter
-	inflight inflight
-	views    *views
-	looks    sync.WaitGroup
+	// durations are those of the operations that have ended since.
+	durations *figures.Durations
+	inflight  inflight
+	views     *views
+	looks     sync.WaitGroup
 
 	seq      uint64 // of the ledger, as far as it was followed
 	followed bool   // the last look at it succeeded
@@ -192,8 +198,9 @@ func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *a
 	}
 	a.notifier = newNotifier(a.table, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not notified", "cause", err) })
 	a.work = a.worker(ctx)
-	a.views = s.views(ctx, &a.looks)
-	a.meter.more = a.measure
+	a.views = s.views(ctx, &a.looks).ofHost(env.Host)
+	a.durations = figures.NewDurations(time.Now())
+	a.meter.more, a.meter.host = a.measure, a.measureHost
 	return a
 }
 

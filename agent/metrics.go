@@ -2,17 +2,17 @@ package agent
 
 import (
 	"cmp"
-	"fmt"
+	"context"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/agent/figures"
 )
 
 // meter counts what is not known otherwise, for GET /metrics.
@@ -20,8 +20,9 @@ type meter struct {
 	requests sync.Map      // request -> *atomic.Uint64
 	streams  atomic.Int64  // of events, that are open
 	doubts   atomic.Uint64 // times that a Propolis was found not to answer
-	// more are the figures of all others.
-	more func(*exposition)
+	// more are the figures of all others, and host those that the host is asked for.
+	more func(*figures.Page)
+	host func(context.Context, *figures.Page)
 }
 
 // request is what requests are counted by.
@@ -50,7 +51,7 @@ func (m *meter) count(e endpoint, method string, status int) {
 // metrics answers in Prometheus' text format 0.0.4
 // (prometheus.io/docs/instrumenting/exposition_formats).
 func (s *server) metrics(w http.ResponseWriter, c call) *api.Error {
-	var out exposition
+	var out figures.Page
 	states := map[api.VMState]int{}
 	for _, state := range []api.VMState{api.Starting, api.Running, api.Stopping, api.Rebooting, api.Migrating, api.Failed, api.Destroyed} {
 		states[state] = 0
@@ -58,37 +59,40 @@ func (s *server) metrics(w http.ResponseWriter, c call) *api.Error {
 	for _, v := range s.table.List() {
 		states[v.State]++
 	}
-	out.family("sledctl_vms", "gauge", "VMs by state; failed and destroyed ones are kept until the control plane has read them.")
+	out.Family("sledctl_vms", "gauge", "VMs by state; failed and destroyed ones are kept until the control plane has read them.")
 	for _, state := range slices.Sorted(maps.Keys(states)) {
-		out.sample("sledctl_vms", float64(states[state]), "state", string(state))
+		out.Sample("sledctl_vms", float64(states[state]), "state", string(state))
 	}
 	s.meter.write(&out)
 	if s.views != nil {
 		s.measureSled(c.Context(), &out)
 	}
+	if s.meter != nil && s.meter.host != nil {
+		s.meter.host(c.Context(), &out)
+	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write([]byte(out.text.String()))
+	_, _ = w.Write([]byte(out.String()))
 	return nil
 }
 
-func (m *meter) write(out *exposition) {
+func (m *meter) write(out *figures.Page) {
 	counts := map[request]uint64{}
 	m.requests.Range(func(k, n any) bool { counts[k.(request)] = n.(*atomic.Uint64).Load(); return true })
-	out.family("sledctl_http_requests_total", "counter", "Requests that were answered, by endpoint, method and status.")
+	out.Family("sledctl_http_requests_total", "counter", "Requests that were answered, by endpoint, method and status.")
 	for _, r := range slices.SortedFunc(maps.Keys(counts), func(a, b request) int {
 		return cmp.Or(cmp.Compare(a.endpoint, b.endpoint), cmp.Compare(a.method, b.method), cmp.Compare(a.status, b.status))
 	}) {
-		out.sample("sledctl_http_requests_total", float64(counts[r]), "endpoint", r.endpoint, "method", r.method, "status", strconv.Itoa(r.status))
+		out.Sample("sledctl_http_requests_total", float64(counts[r]), "endpoint", r.endpoint, "method", r.method, "status", strconv.Itoa(r.status))
 	}
-	out.one("sledctl_event_streams", "gauge", "Streams of events that are open.", float64(m.streams.Load()))
-	out.one("sledctl_propolis_unreachable_total", "counter", "Times that the Propolis of a VM was found not to answer, its zone running.", float64(m.doubts.Load()))
+	out.One("sledctl_event_streams", "gauge", "Streams of events that are open.", float64(m.streams.Load()))
+	out.One("sledctl_propolis_unreachable_total", "counter", "Times that the Propolis of a VM was found not to answer, its zone running.", float64(m.doubts.Load()))
 	if m.more != nil {
 		m.more(out)
 	}
 }
 
 // measure gives the figures of the agent's other parts.
-func (a *agent) measure(out *exposition) {
+func (a *agent) measure(out *figures.Page) {
 	a.mu.Lock()
 	monitors := 0
 	for _, w := range a.watched {
@@ -97,25 +101,25 @@ func (a *agent) measure(out *exposition) {
 		}
 	}
 	a.mu.Unlock()
-	out.one("sledctl_monitors", "gauge", "VMs whose Propolis is watched.", float64(monitors))
-	out.one("sledctl_operations_running", "gauge", "VMs to which something is being done because the control plane asked for it.", float64(a.work.running()))
+	out.One("sledctl_monitors", "gauge", "VMs whose Propolis is watched.", float64(monitors))
+	out.One("sledctl_operations_running", "gauge", "VMs to which something is being done because the control plane asked for it.", float64(a.work.running()))
 	b := a.notifier
 	delivered, failed, rejected := float64(b.delivered.Load()), float64(b.failed.Load()), float64(b.rejected.Load())
-	out.family("sledctl_notifications_total", "counter", "Attempts to notify the control plane: delivered, failed (retried), rejected.")
-	out.sample("sledctl_notifications_total", delivered, "result", "delivered")
-	out.sample("sledctl_notifications_total", failed, "result", "failed")
-	out.sample("sledctl_notifications_total", rejected, "result", "rejected")
+	out.Family("sledctl_notifications_total", "counter", "Attempts to notify the control plane: delivered, failed (retried), rejected.")
+	out.Sample("sledctl_notifications_total", delivered, "result", "delivered")
+	out.Sample("sledctl_notifications_total", failed, "result", "failed")
+	out.Sample("sledctl_notifications_total", rejected, "result", "rejected")
 	pending, age := b.pending(time.Now())
-	out.one("sledctl_notifications_pending", "gauge", "VMs with changes that the control plane has not received.", float64(pending))
-	out.one("sledctl_notifications_pending_age_seconds", "gauge", "Age of the oldest change that the control plane has not received.", age.Seconds())
+	out.One("sledctl_notifications_pending", "gauge", "VMs with changes that the control plane has not received.", float64(pending))
+	out.One("sledctl_notifications_pending_age_seconds", "gauge", "Age of the oldest change that the control plane has not received.", age.Seconds())
 
 	// The same under the names that these figures had before.
-	out.family("sledctl_doorbells_total", "counter", "Earlier name of sledctl_notifications_total.")
-	out.sample("sledctl_doorbells_total", delivered, "result", "heard")
-	out.sample("sledctl_doorbells_total", failed, "result", "lost")
-	out.sample("sledctl_doorbells_total", rejected, "result", "refused")
-	out.one("sledctl_doorbells_pending", "gauge", "Earlier name of sledctl_notifications_pending.", float64(pending))
-	out.one("sledctl_doorbells_pending_age_seconds", "gauge", "Earlier name of sledctl_notifications_pending_age_seconds.", age.Seconds())
+	out.Family("sledctl_doorbells_total", "counter", "Earlier name of sledctl_notifications_total.")
+	out.Sample("sledctl_doorbells_total", delivered, "result", "heard")
+	out.Sample("sledctl_doorbells_total", failed, "result", "lost")
+	out.Sample("sledctl_doorbells_total", rejected, "result", "refused")
+	out.One("sledctl_doorbells_pending", "gauge", "Earlier name of sledctl_notifications_pending.", float64(pending))
+	out.One("sledctl_doorbells_pending_age_seconds", "gauge", "Earlier name of sledctl_notifications_pending_age_seconds.", age.Seconds())
 }
 
 // running is to how many VMs something is being done.
@@ -128,30 +132,4 @@ func (w *work) running() (n int) {
 		}
 	}
 	return n
-}
-
-// exposition is a page of figures.
-type exposition struct{ text strings.Builder }
-
-// family opens the figures of one name.
-func (e *exposition) family(name, kind, help string) {
-	fmt.Fprintf(&e.text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
-}
-
-// sample is one figure, with names and values of labels.
-func (e *exposition) sample(name string, value float64, labels ...string) {
-	e.text.WriteString(name)
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-	for i := 0; i+1 < len(labels); i += 2 {
-		fmt.Fprintf(&e.text, `%s%s="%s"`, map[bool]string{true: "{", false: ","}[i == 0], labels[i], escape.Replace(labels[i+1]))
-	}
-	if len(labels) > 0 {
-		e.text.WriteByte('}')
-	}
-	fmt.Fprintf(&e.text, " %s\n", strconv.FormatFloat(value, 'g', -1, 64))
-}
-
-func (e *exposition) one(name, kind, help string, value float64) {
-	e.family(name, kind, help)
-	e.sample(name, value)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/agent/figures"
 	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/sled/status"
 )
@@ -84,9 +85,10 @@ func TestMetrics(t *testing.T) {
 func readable(t *testing.T, text string) {
 	t.Helper()
 	help := regexp.MustCompile(`^# HELP ([a-z_]+) \S.*$`)
-	kind := regexp.MustCompile(`^# TYPE ([a-z_]+) (counter|gauge)$`)
+	kind := regexp.MustCompile(`^# TYPE ([a-z_]+) (counter|gauge|histogram)$`)
 	sample := regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="(?:[^"\\\n]|\\[\\"n])*"(?:,[a-z]+="(?:[^"\\\n]|\\[\\"n])*")*\})? [0-9.e+-]+$`)
 	seen, family := map[string]bool{}, ""
+	parts := map[string]bool{} // of a histogram
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := help.FindStringSubmatch(line); m != nil {
@@ -95,19 +97,20 @@ func readable(t *testing.T, text string) {
 			}
 			seen[family] = true
 		} else if m := kind.FindStringSubmatch(line); m != nil {
+			parts = map[string]bool{"_bucket": m[2] == "histogram", "_sum": m[2] == "histogram", "_count": m[2] == "histogram"}
 			if m[1] != family || (m[2] == "counter") != strings.HasSuffix(family, "_total") {
 				t.Errorf("%q behind the help of %s", line, family)
 			}
-		} else if m := sample.FindStringSubmatch(line); m == nil || m[1] != family || seen[line] {
+		} else if m := sample.FindStringSubmatch(line); m == nil || m[1] != family && !parts[strings.TrimPrefix(m[1], family)] || seen[line] {
 			t.Errorf("%q in the family %s", line, family)
 		}
 	}
 }
 
 func TestLabelsAreEscaped(t *testing.T) {
-	var e exposition
-	e.sample("x", 1, "a", "b\"\\\nc", "d", "")
-	if got := e.text.String(); got != `x{a="b\"\\\nc",d=""} 1`+"\n" {
+	var e figures.Page
+	e.Sample("x", 1, "a", "b\"\\\nc", "d", "")
+	if got := e.String(); got != `x{a="b\"\\\nc",d=""} 1`+"\n" {
 		t.Error(got)
 	}
 }
@@ -144,10 +147,10 @@ func TestMetricsOfTheSled(t *testing.T) {
 				var group sync.WaitGroup
 				look := func(context.Context) (api.Status, error) { return seen, test.err }
 				s := &server{views: Settings{Status: look}.views(t.Context(), &group)}
-				var out exposition
+				var out figures.Page
 				s.measureSled(t.Context(), &out)
 				group.Wait()
-				text := out.text.String()
+				text := out.String()
 				for _, want := range test.want {
 					if !strings.Contains(text, want+"\n") {
 						t.Errorf("no %s in\n%s", want, text)

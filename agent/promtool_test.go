@@ -6,7 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sledctl/sledctl/agent/figures"
+	"github.com/sledctl/sledctl/sled/doctor"
+	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/status"
 )
 
@@ -28,10 +32,23 @@ func TestRulesInPromtool(t *testing.T) {
 
 // Alert rules and the dashboard name figures that a scrape has.
 func TestRulesAndDashboardNameFigures(t *testing.T) {
-	var out exposition
+	var out figures.Page
 	sledFigures(&out, status.Status{Memory: &status.Memory{}, Doctor: &status.Doctor{}})
 	(&agent{table: newTable(1), notifier: &notifier{}, work: &work{}}).measure(&out)
-	text := out.text.String() + "# TYPE sledctl_status_success gauge\n# TYPE sledctl_propolis_unreachable_total counter\n"
+	for _, write := range []func(*figures.Page){
+		func(p *figures.Page) { figures.CPU(p, nil) },
+		func(p *figures.Page) {
+			figures.Counts(p, "sledctl_reap_objects", "x", "verdict", map[reap.Verdict]int{})
+		},
+		func(p *figures.Page) { figures.Doctor(p, &doctor.Result{}) },
+		func(p *figures.Page) {
+			figures.NewDurations(time.Now()).Write(p)
+			p.Family("sledctl_operation_duration_seconds_count", "counter", "of it")
+		},
+	} {
+		write(&out)
+	}
+	text := out.String() + "# TYPE sledctl_status_success gauge\n# TYPE sledctl_propolis_unreachable_total counter\n"
 	for _, file := range []string{"prometheus/sledctl.rules.yml", "grafana/sledctl.json"} {
 		content, err := os.ReadFile("../packaging/" + file)
 		if err != nil {

@@ -13,8 +13,14 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/agent/figures"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/kstat"
+	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/events"
+	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/status"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // The sled as status and events show it.
@@ -25,6 +31,7 @@ const (
 	lookEvery       = 2 * time.Second
 	usualOperations = 50
 	maxOperations   = 1000
+	reapEvery       = time.Minute // how often it is judged what reap would remove
 	// scrapeWait is how long a scrape waits for the sled; Prometheus itself waits ten seconds.
 	scrapeWait = 5 * time.Second
 )
@@ -33,6 +40,9 @@ const (
 type views struct {
 	status     shared[api.Status]
 	operations shared[api.Events]
+	usage      shared[kstat.Usage]
+	zones      shared[map[zone.State]int]
+	verdicts   shared[map[reap.Verdict]int]
 }
 
 func (s Settings) views(ctx context.Context, group *sync.WaitGroup) *views {
@@ -41,7 +51,24 @@ func (s Settings) views(ctx context.Context, group *sync.WaitGroup) *views {
 		operations: shared[api.Events]{every: lookEvery, ctx: ctx, group: group, look: func(ctx context.Context) (api.Events, error) {
 			return s.Operations(ctx, maxOperations)
 		}},
+		verdicts: shared[map[reap.Verdict]int]{look: s.Verdicts, every: reapEvery, ctx: ctx, group: group},
 	}
+}
+
+// ofHost adds the looks at the host that figures alone need.
+func (v *views) ofHost(h host.Host) *views {
+	v.usage = shared[kstat.Usage]{every: lookEvery, ctx: v.status.ctx, group: v.status.group, look: func(ctx context.Context) (kstat.Usage, error) { return kstat.Query(ctx, h) }}
+	v.zones = shared[map[zone.State]int]{every: lookEvery, ctx: v.status.ctx, group: v.status.group, look: func(ctx context.Context) (map[zone.State]int, error) {
+		all, err := zone.List(ctx, h)
+		states := map[zone.State]int{}
+		for _, z := range all {
+			if z.Name != "global" {
+				states[z.State]++
+			}
+		}
+		return states, err
+	}}
+	return v
 }
 
 // withSled adds their endpoints.
@@ -107,15 +134,50 @@ func (s *server) operationEvents(w http.ResponseWriter, c call) *api.Error {
 
 // measureSled gives the figures of the sled, from the look that all clients share. A sled
 // that cannot be looked at in time has only the figure that says so.
-func (s *server) measureSled(ctx context.Context, out *exposition) {
+func (s *server) measureSled(ctx context.Context, out *figures.Page) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeWait)
 	defer cancel()
 	seen, err := s.views.status.get(ctx)
-	out.one("sledctl_status_success", "gauge", "Whether the sled could be looked at: 1, else 0 and its figures are absent.", figure(err == nil))
+	out.One("sledctl_status_success", "gauge", "Whether the sled could be looked at: 1, else 0 and its figures are absent.", figure(err == nil))
 	if err != nil {
 		return
 	}
 	sledFigures(out, seen.Status)
+}
+
+// measureHost gives what only the host tells. What it does not tell in time is absent.
+func (a *agent) measureHost(ctx context.Context, out *figures.Page) {
+	ctx, cancel := context.WithTimeout(ctx, scrapeWait)
+	defer cancel()
+	if u, err := a.views.usage.get(ctx); err == nil {
+		figures.CPU(out, a.vmsOf(u))
+	}
+	if states, err := a.views.zones.get(ctx); err == nil {
+		figures.Counts(out, "sledctl_zones", "Zones of the sled by state, but for the global one.", "state", states)
+	}
+	if verdicts, err := a.views.verdicts.get(ctx); err == nil {
+		figures.Counts(out, "sledctl_reap_objects", "Objects of sledctl on the sled, by the verdict of sledctl reap; it is judged once a minute.", "verdict", verdicts)
+	}
+	if last, err := doctor.Last(a.env.Host.Files(), a.env.RunDir); err == nil {
+		figures.Doctor(out, last)
+	}
+	if newest, err := a.views.operations.get(ctx); err == nil {
+		a.durations.Count(newest.Items)
+	}
+	a.durations.Write(out)
+}
+
+// vmsOf are the VMs whose zones run, with what they have used.
+func (a *agent) vmsOf(u kstat.Usage) (all []figures.VM) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range a.watched {
+		if used, ok := u.CPU[w.zone]; ok && w.zone != "" {
+			all = append(all, figures.VM{Instance: cmp.Or(w.name, w.id), CPU: used})
+		}
+	}
+	slices.SortFunc(all, func(a, b figures.VM) int { return cmp.Compare(a.Instance, b.Instance) })
+	return all
 }
 
 // figure is 1 if it is so, else 0.
@@ -126,54 +188,54 @@ func figure(so bool) float64 {
 	return 0
 }
 
-func sledFigures(out *exposition, s status.Status) {
-	out.family("sledctl_status_verdict", "gauge", "The verdict of sledctl status: 1 at the one that holds.")
+func sledFigures(out *figures.Page, s status.Status) {
+	out.Family("sledctl_status_verdict", "gauge", "The verdict of sledctl status: 1 at the one that holds.")
 	for _, v := range []status.Verdict{status.IsOK, status.IsAttention, status.IsTrouble, status.IsUnknown} {
-		out.sample("sledctl_status_verdict", figure(s.Verdict == v), "verdict", strings.ToLower(string(v)))
+		out.Sample("sledctl_status_verdict", figure(s.Verdict == v), "verdict", strings.ToLower(string(v)))
 	}
 	problemFigures(out, s.Problems)
-	out.family("sledctl_instances", "gauge", "Instances by state.")
+	out.Family("sledctl_instances", "gauge", "Instances by state.")
 	for _, state := range slices.Sorted(maps.Keys(s.Instances.ByState)) {
-		out.sample("sledctl_instances", float64(s.Instances.ByState[state]), "state", state)
+		out.Sample("sledctl_instances", float64(s.Instances.ByState[state]), "state", state)
 	}
-	out.one("sledctl_instances_wanted_up", "gauge", "Instances that are wanted up.", float64(s.Instances.WantedUp))
-	out.one("sledctl_instances_up", "gauge", "Instances that are wanted up, and are.", float64(s.Instances.Up))
-	out.one("sledctl_vcpus", "gauge", "Virtual CPUs of the VMs that are up.", float64(s.CPUs.VCPUs))
-	out.family("sledctl_vnics", "gauge", "VNICs of sledctl by kind.")
-	out.sample("sledctl_vnics", float64(s.Network.Control), "kind", "control")
-	out.sample("sledctl_vnics", float64(s.Network.Guest), "kind", "guest")
+	out.One("sledctl_instances_wanted_up", "gauge", "Instances that are wanted up.", float64(s.Instances.WantedUp))
+	out.One("sledctl_instances_up", "gauge", "Instances that are wanted up, and are.", float64(s.Instances.Up))
+	out.One("sledctl_vcpus", "gauge", "Virtual CPUs of the VMs that are up.", float64(s.CPUs.VCPUs))
+	out.Family("sledctl_vnics", "gauge", "VNICs of sledctl by kind.")
+	out.Sample("sledctl_vnics", float64(s.Network.Control), "kind", "control")
+	out.Sample("sledctl_vnics", float64(s.Network.Guest), "kind", "guest")
 	poolFigures(out, s.Pools)
-	out.one("sledctl_ledger_copies", "gauge", "Copies of the ledger that there should be.", float64(len(s.Ledger.Copies)))
-	out.one("sledctl_ledger_copies_whole", "gauge", "Copies of the ledger that have everything that was written.", float64(s.Ledger.Sound()))
+	out.One("sledctl_ledger_copies", "gauge", "Copies of the ledger that there should be.", float64(len(s.Ledger.Copies)))
+	out.One("sledctl_ledger_copies_whole", "gauge", "Copies of the ledger that have everything that was written.", float64(s.Ledger.Sound()))
 	if m := s.Memory; m != nil {
-		out.one("sledctl_memory_limit_bytes", "gauge", "Memory that guests may have.", float64(m.Limit))
-		out.one("sledctl_memory_reserved_bytes", "gauge", "Memory that is set aside for guests, in use or not.", float64(m.Reserved))
-		out.one("sledctl_memory_used_bytes", "gauge", "Memory that guests have.", float64(m.Used))
+		out.One("sledctl_memory_limit_bytes", "gauge", "Memory that guests may have.", float64(m.Limit))
+		out.One("sledctl_memory_reserved_bytes", "gauge", "Memory that is set aside for guests, in use or not.", float64(m.Reserved))
+		out.One("sledctl_memory_used_bytes", "gauge", "Memory that guests have.", float64(m.Used))
 	}
 	if d := s.Doctor; d != nil {
-		out.family("sledctl_doctor_checks", "gauge", "Checks that failed or warned when doctor last ran.")
-		out.sample("sledctl_doctor_checks", float64(d.Failed), "result", "fail")
-		out.sample("sledctl_doctor_checks", float64(d.Warned), "result", "warn")
-		out.one("sledctl_doctor_run_timestamp_seconds", "gauge", "When doctor last ran.", float64(d.Time.Unix()))
+		out.Family("sledctl_doctor_checks", "gauge", "Checks that failed or warned when doctor last ran.")
+		out.Sample("sledctl_doctor_checks", float64(d.Failed), "result", "fail")
+		out.Sample("sledctl_doctor_checks", float64(d.Warned), "result", "warn")
+		out.One("sledctl_doctor_run_timestamp_seconds", "gauge", "When doctor last ran.", float64(d.Time.Unix()))
 	}
 }
 
 // problemFigures counts problems by code and severity; a code says which command to type.
-func problemFigures(out *exposition, problems []status.Problem) {
+func problemFigures(out *figures.Page, problems []status.Problem) {
 	type kind struct{ code, severity string }
 	counts := map[kind]int{}
 	for _, p := range problems {
 		counts[kind{p.Code, string(p.Severity)}]++
 	}
-	out.family("sledctl_problems", "gauge", "Problems that sledctl status shows, by code and severity.")
+	out.Family("sledctl_problems", "gauge", "Problems that sledctl status shows, by code and severity.")
 	for _, k := range slices.SortedFunc(maps.Keys(counts), func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.severity, b.severity))
 	}) {
-		out.sample("sledctl_problems", float64(counts[k]), "code", k.code, "severity", k.severity)
+		out.Sample("sledctl_problems", float64(counts[k]), "code", k.code, "severity", k.severity)
 	}
 }
 
-func poolFigures(out *exposition, pools []status.Pool) {
+func poolFigures(out *figures.Page, pools []status.Pool) {
 	for _, f := range []struct {
 		name, help string
 		value      func(status.Pool) float64
@@ -183,9 +245,9 @@ func poolFigures(out *exposition, pools []status.Pool) {
 		{"sledctl_pool_free_bytes", "What a pool has free.", func(p status.Pool) float64 { return float64(p.Free) }},
 		{"sledctl_pool_working", "Whether a pool answers: 1, else 0.", func(p status.Pool) float64 { return figure(p.Works()) }},
 	} {
-		out.family(f.name, "gauge", f.help)
+		out.Family(f.name, "gauge", f.help)
 		for _, p := range pools {
-			out.sample(f.name, f.value(p), "pool", p.Name)
+			out.Sample(f.name, f.value(p), "pool", p.Name)
 		}
 	}
 }

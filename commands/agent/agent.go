@@ -24,6 +24,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/system"
 	recorded "github.com/sledctl/sledctl/sled/events"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/reap"
 )
 
 type options struct {
@@ -151,6 +152,7 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 	s.Follow = func(ctx context.Context, n int, tell func([]recorded.Event) error) error {
 		return events.Follow(ctx, e, n, tell)
 	}
+	s.Verdicts = func(ctx context.Context) (map[reap.Verdict]int, error) { return verdicts(ctx, e) }
 	s.Logs = func(ctx context.Context, q api.LogQuery, follow bool, tell func([]api.LogLine, bool) error, note func(string)) error {
 		return logread.Read(ctx, e, q, follow, logread.AgentMost, tell, note)
 	}
@@ -199,4 +201,18 @@ func agentNICs(e *cli.Env, c config.NICs) (*agent.NICs, error) {
 	s.Again = nil
 	o := nics.SyncFlags{MaxDelete: nics.UsualMaxDelete, ConfirmTwice: nics.UsualConfirmTwice, Migration: c.DisableDuringMigration}.Options()
 	return &agent.NICs{Settings: s, Options: o, FirstLook: time.Duration(c.FirstLook)}, err
+}
+
+// verdicts counts the objects on the sled as reap -n judges them.
+func verdicts(ctx context.Context, e *cli.Env) (map[reap.Verdict]int, error) {
+	c, env, err := e.Operation()
+	if err != nil {
+		return nil, err
+	}
+	found, err := cli.ReapSettings(c).Verdicts(ctx, env, reap.Choice{})
+	counts := map[reap.Verdict]int{reap.Orphan: 0}
+	for _, o := range found.Objects {
+		counts[o.Verdict]++
+	}
+	return counts, err
 }

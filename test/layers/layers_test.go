@@ -88,6 +88,7 @@ func layers() map[string]place {
 
 		"agent":          {layer: 6, machine: []use{useFiles}},
 		"agent/client":   {layer: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
+		"agent/figures":  {layer: 6, below: 1},                          // for Prometheus
 		"agent/api":      {layer: 6, below: 2},
 		"sled/bootstrap": {layer: 5},
 		"sled/events":    {layer: 5}, // what was done on a sled
