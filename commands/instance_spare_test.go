@@ -189,3 +189,57 @@ func TestTheAgentDoesNotInsistOnASpare(t *testing.T) {
 		}
 	})
 }
+
+// rebootedSpare is a sled with a spare from before a reboot, in which bootstrap has unlocked the
+// pools.
+func rebootedSpare(t *testing.T) again {
+	t.Helper()
+	s := aSpare(t, sledtest.Small())
+	if err := s.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if out := s.Run("reap -n -H"); strings.Contains(out, s.zone+"\torphan") {
+		t.Errorf("before its pool is unlocked: %s", out)
+	}
+	s.Run("bootstrap")
+	s.mounted = false
+	return s
+}
+
+// A spare outlives a reboot of the sled where it is proven to be as it was cloned: what was done
+// to it while the sled was off is rolled back, or bootstrap makes another.
+func TestASpareOutlivesAReboot(t *testing.T) {
+	for name, c := range tamperings() {
+		t.Run(name, func(t *testing.T) {
+			s := rebootedSpare(t)
+			spare := s.zone
+			c.tamper(s)
+			if kept := strings.Contains(s.Run("reap -n -H"), spare+"\tspare\t-\tof pool "); kept != (c.why == "") {
+				t.Errorf("kept %v: %s", kept, s.Run("reap -n -H"))
+			}
+			s.Run("instance ensure web1 --nic over=net0")
+			taken := !strings.Contains(s.Run("trace"), " clone ")
+			if s.find(); taken != (c.why == "") || taken != (s.zone == spare) {
+				t.Errorf("taken %v, in zone %s", taken, s.zone)
+			}
+			s.untouched(t)
+			s.Run("bootstrap")
+			if left := s.Run("reap -n -H"); strings.Contains(left, "to remove") || spares(s.Operator) != 1 {
+				t.Errorf("left: %s", left)
+			}
+			s.Run("instance delete web1")
+		})
+	}
+}
+
+// Explain shows what is then done with a spare from before a reboot, also that its root is
+// mounted.
+func TestExplainIsWhatIsDoneWithASpareFromBeforeAReboot(t *testing.T) {
+	s := rebootedSpare(t)
+	explains(s.Operator, "instance ensure web1 --nic over=net0")
+	if trace := s.Run("trace"); !strings.Contains(trace, "mount -F zfs") || strings.Contains(trace, " clone ") {
+		t.Error(trace)
+	}
+	s.Run("instance stop web1")
+	explains(s.Operator, "instance start web1")
+}

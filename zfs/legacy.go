@@ -36,6 +36,9 @@ func (s MountLegacy) Undo() any { return UnmountLegacy(s) }
 // Undo is MountLegacy.
 func (s UnmountLegacy) Undo() any { return MountLegacy(s) }
 
+// Needs names what it looks with.
+func (MountLegacy) Needs() []string { return []string{"zfs"} }
+
 // Explain is the mount.
 func (s MountLegacy) Explain() []host.Line {
 	return []host.Line{host.CommandLine(mountLegacyCommand(s.Dataset, s.Directory))}
@@ -46,9 +49,19 @@ func (s UnmountLegacy) Explain() []host.Line {
 	return []host.Line{host.CommandLine(unmountLegacyCommand(s.Directory))}
 }
 
-// Do mounts it.
+// Do mounts it. If the command fails, and has mounted it all the same, it is unmounted.
 func (s MountLegacy) Do(ctx context.Context, h host.Host) error {
-	return legacy(ctx, h, "mount", s.Dataset, s.Directory, mountLegacyCommand(s.Dataset, s.Directory))
+	before, known := Get(ctx, h, s.Dataset)
+	err := legacy(ctx, h, "mount", s.Dataset, s.Directory, mountLegacyCommand(s.Dataset, s.Directory))
+	if err == nil || known != nil || before.Mounted || !isCommandError(err) {
+		return err
+	}
+	return cleanUp(ctx, err, func(ctx context.Context) error {
+		if now, err := Get(ctx, h, s.Dataset); err != nil || !now.Mounted {
+			return err
+		}
+		return UnmountLegacy(s).Do(ctx, h)
+	})
 }
 
 // Do unmounts it.

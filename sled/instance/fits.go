@@ -155,14 +155,14 @@ func (s Settings) ShortOfSpares(ctx context.Context, h host.Host, view ledger.Vi
 }
 
 // freeRoom removes the spares of a pool that has no room, for a VM that can take none of them.
-func (c chooser) freeRoom(pool, boot string) (freed GivenUp, err error) {
+func (c chooser) freeRoom(pool string) (freed GivenUp, err error) {
 	pools, err := c.inv.Pools()
 	if err != nil || !slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == pool && crowded(p) }) {
 		return freed, err
 	}
 	recorded, err := record.Spares(c.view)
 	for _, spare := range recorded {
-		if err == nil && spare.Pool == pool && !c.leaving["zone "+spare.Zone] && c.spareDoubt(spare, boot) == "" {
+		if err == nil && spare.Pool == pool && !c.leaving["zone "+spare.Zone] && c.spareDoubt(spare) == "" {
 			err = freed.add(spare, c.inv, shortage(pools, pool, nil))
 		}
 	}

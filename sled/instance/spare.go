@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/sledctl/sledctl/engine/inventory"
@@ -28,9 +29,8 @@ type JudgedSpare struct {
 	Why string
 }
 
-// JudgeSpares judges all recorded spares, for one boot of the sled. Memory is what
-// ObserveSpareMemory has seen.
-func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, boot string, memory *system.Swap) ([]JudgedSpare, error) {
+// JudgeSpares judges all recorded spares. Memory is what ObserveSpareMemory has seen.
+func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, memory *system.Swap) ([]JudgedSpare, error) {
 	recorded, err := record.Spares(view)
 	if err != nil || len(recorded) == 0 {
 		return nil, err
@@ -42,7 +42,7 @@ func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, boot s
 	}
 	all, kept := make([]JudgedSpare, len(recorded)), map[string]int{}
 	for i, spare := range recorded {
-		j := JudgedSpare{Spare: spare, Why: c.spareDoubt(spare, boot)}
+		j := JudgedSpare{Spare: spare, Why: c.spareDoubt(spare)}
 		short := shortage(pools, spare.Pool, memory)
 		switch {
 		case j.Why != "":
@@ -58,18 +58,15 @@ func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, boot s
 	return all, nil
 }
 
-// spareDoubt is why no incarnation may take a spare; empty: one may. The root of a zone
-// that is installed is mounted in the boot in which it was cloned and in no later one
-// (omniosorg/pkg5, src/brand/ipkg/clone), and a profile can be written there only then.
+// spareDoubt is why no incarnation may take a spare; empty: one may. One from before a boot of
+// the sled is as good as any: the incarnation that takes it rolls it back to its snapshots.
 //
 // Guess cloned-root-stays-mounted: the root of a cloned sparse zone stays mounted until the sled
 // reboots; `zfs rollback` of its datasets works with it mounted.
 // Check: `mount -p | grep ZONE` after `bootstrap` with `instance.spares = 1`
-func (c chooser) spareDoubt(spare record.Spare, boot string) string {
+func (c chooser) spareDoubt(spare record.Spare) string {
 	base, ok := c.Base(c.view, spare.Pool)
 	switch {
-	case spare.Boot != boot:
-		return "it is from before a reboot of the sled"
 	case !ok || base.Planned || base.Zone != spare.Base || !c.valid(base):
 		return "its base is not the one that zones are cloned from now"
 	}
@@ -77,10 +74,10 @@ func (c chooser) spareDoubt(spare record.Spare, boot string) string {
 }
 
 // spare is one that an incarnation on a pool may take; nil: there is none.
-func (c chooser) spare(pool, boot string) (*record.Spare, error) {
+func (c chooser) spare(pool string) (*record.Spare, error) {
 	recorded, err := record.Spares(c.view)
 	for _, spare := range recorded {
-		if spare.Pool == pool && !c.leaving["zone "+spare.Zone] && c.spareDoubt(spare, boot) == "" {
+		if spare.Pool == pool && !c.leaving["zone "+spare.Zone] && c.spareDoubt(spare) == "" {
 			return &spare, err
 		}
 	}
@@ -96,19 +93,38 @@ func takeSpare(b layout.Blueprint, choose chooser, old record.Record, next *reco
 		return p, nil
 	}
 	if old.VMM != nil || next.VMM != nil {
-		p.freed, err = choose.freeRoom(next.Spec.Pool, seen.Boot)
+		p.freed, err = choose.freeRoom(next.Spec.Pool)
 		return p, err
 	}
-	spare, err := choose.spare(next.Spec.Pool, seen.Boot)
+	spare, err := choose.spare(next.Spec.Pool)
 	if err != nil || spare == nil {
 		return p, err
 	}
 	taken := spare.Incarnation()
 	taken.Boot, taken.Control, taken.Guests = incarnation.Boot, incarnation.Control, incarnation.Guests
 	next.Incarnation = &taken
-	p.dataset, p.mounted, p.private, p.configured, p.installed = true, true, true, true, true
+	home, _ := seen.Inv.Dataset(spare.Dataset)
+	p.dataset, p.mounted, p.private, p.configured, p.installed = true, home.Mounted, true, true, true
+	p.root = layout.UnmountedRoot(*spare, seen.Inv)
 	p.spare, p.back = spare, layout.Snapshots(taken, seen.Inv, layout.CleanSnapshot)
 	return p, nil
+}
+
+// upRoot mounts the root of a spare from before a boot of the sled, so that the profile can be
+// written there.
+//
+// Guess root-mounted-by-hand-boots: a sparse zone whose root `mount -F zfs` has mounted without its
+// overlays boots as one whose root its brand has mounted.
+// Check: reboot a sled with `instance.spares = 1`; `sledctl bootstrap`, `sledctl instance ensure web1`
+func upRoot(w *way, p progress, back []string) []string {
+	if p.root == "" {
+		return back
+	}
+	step := zfs.MountLegacy{Dataset: p.root, Directory: path.Join(p.spare.Zonepath, "root")}
+	return append(back, w.add(StageZone, false, plan.Action{
+		ID: step.Verb() + " " + p.root, Object: "dataset " + p.root, Why: "the sled was rebooted since it was cloned", Change: plan.Modify,
+		After: back, Step: step,
+	}))
 }
 
 // upSpare gives a spare's zone what an instance's has.
@@ -211,7 +227,7 @@ func (s Settings) lookAtSpares(ctx context.Context, env operation.Env, h host.Ho
 // incarnation takes one.
 func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.Stamp, pool string, removes bool) (operation.Decision, []record.Spare, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
-	all, err := s.JudgeSpares(view, seen.inv, seen.boot, seen.memory)
+	all, err := s.JudgeSpares(view, seen.inv, seen.memory)
 	if err != nil {
 		return d, nil, err
 	}

@@ -59,6 +59,7 @@ type progress struct {
 	without []string
 	// spare is the one whose zone is taken; nil: none is.
 	spare *record.Spare
+	root  string // of the spare, where that is to be mounted
 	// freed are those that are removed so that there is room.
 	freed     GivenUp
 	settled   bool // the milestone
@@ -175,7 +176,7 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 		Step: zone.Configure{Name: incarnation.Zone, Config: layout.ZoneConfig(b, r)},
 	})
 	installed := w.add(StageZone, p.installed, installZone(b, incarnation, p.without, after(dataset, configured)))
-	back := upBack(w, p, dataset)
+	back := upRoot(w, p, upBack(w, p, dataset))
 	if p.spare != nil {
 		configured = upSpare(b, w, r, *p.spare)
 		installed = ""

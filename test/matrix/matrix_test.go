@@ -68,6 +68,7 @@ func rows() []row {
 		{name: "active probe", line: "probe record --active", plain: true, ends: []string{"instance delete sledctl-probe"}, stays: true},
 		{name: "bootstrap with spares", config: spared(), line: "bootstrap", bare: true},
 		{name: "ensure from a spare", config: spared(), line: sledtest.Web1, then: []string{"bootstrap"}, stays: true},
+		{name: "ensure from a spare after a reboot", config: spared(), adds: true, ready: []string{"REBOOT", "bootstrap"}, line: sledtest.Web1, then: []string{"bootstrap"}, stays: true},
 		{name: "spares filled up", config: spared(), adds: true, ready: []string{"reap --all --yes"}, line: "bootstrap", ends: []string{"reap --all --yes"}, stays: true},
 		{name: "ensure from images", fits: fromImages, line: sledtest.Web1},
 		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},

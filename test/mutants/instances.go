@@ -100,6 +100,11 @@ func ofInstances() []Mutant {
 			Found: unit("commands", "TestASpareThatWasTamperedWithIsNotTaken", "taken true"),
 		},
 		{
+			Name:  "the root of a spare from before a boot is not mounted",
+			Plant: []Patch{{"sled/instance/spare.go", "if p.root == \"\" {", "if p.root == \"\" || MUTANT {"}},
+			Found: unit("commands", "TestExplainIsWhatIsDoneWithASpareFromBeforeAReboot", "exit "),
+		},
+		{
 			Name:  "a spare that a VM could not use is tried again",
 			Plant: []Patch{{"sled/instance/layout/spare.go", "case s.Unfit != \"\":", "case s.Unfit != \"\" && !MUTANT:"}},
 			Found: script("spares", "a VM could not use it"),

@@ -1,6 +1,8 @@
 package layout
 
 import (
+	"strings"
+
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/packaging"
@@ -26,6 +28,19 @@ func SpareFingerprint(c zone.Config, datasets []zfs.Dataset) string {
 // SpareDatasets are the datasets and snapshots of a spare's zone.
 func SpareDatasets(s record.Spare, inv *inventory.Inventory) []zfs.Dataset {
 	return DatasetsOf(s.Incarnation(), inv)
+}
+
+// UnmountedRoot is the file system of a spare's root where that is not mounted, as after a boot
+// of the sled in which its pool was still locked when svc:/system/zones mounted the roots of
+// zones; empty: it is mounted, or there is none.
+func UnmountedRoot(s record.Spare, inv *inventory.Inventory) string {
+	for _, d := range inv.Below(s.Dataset + "/ROOT") {
+		direct := strings.Count(d.Name, "/") == strings.Count(s.Dataset, "/")+2
+		if direct && d.Type == zfs.TypeFilesystem && d.Mountpoint == "legacy" && !d.Mounted {
+			return d.Name
+		}
+	}
+	return ""
 }
 
 // SpareDoubt is why a spare is not proven to be as it was cloned; empty: it is proven.
