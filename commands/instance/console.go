@@ -35,6 +35,9 @@ type consoleOptions struct {
 	listen  string
 }
 
+// anyPort is where the screen is served unless told otherwise.
+const anyPort = "127.0.0.1:0"
+
 func newConsole(env *cli.Env) *cobra.Command {
 	var o consoleOptions
 	cmd := &cobra.Command{
@@ -65,7 +68,7 @@ serves one client at a time, and asks for no password.`,
 	flags.StringVarP(&o.escape, "escape", "e", "~", `escape character; "none" for none`)
 	flags.StringVar(&o.log, "log", "", "append the output to `FILE` too")
 	flags.BoolVar(&o.vnc, "vnc", false, "serve the VM's screen on a loopback port")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "with --vnc: address to listen on (port 0: any free port)")
+	flags.StringVar(&o.listen, "listen", anyPort, "with --vnc: address to listen on (port 0: any free port)")
 	cli.CompleteArgs(cmd, env.CompleteInstances)
 	return cmd
 }
@@ -78,6 +81,9 @@ func runConsole(ctx context.Context, e *cli.Env, o consoleOptions, ref string) e
 	escape, err := o.escapeCharacter()
 	if err != nil {
 		return err
+	}
+	if o.listen != anyPort && !o.vnc {
+		return &cli.UsageError{Text: "--listen is the address of the VM's screen: want --vnc with it"}
 	}
 	client, r, err := e.Propolis(ctx, ref)
 	if err != nil {

@@ -56,6 +56,8 @@ to do while the instance runs. In the places of secrets it has their digests, wh
 func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error {
 	document := e.Output.Format == formatTOML
 	switch {
+	case o.events < 0:
+		return &cli.UsageError{Text: fmt.Sprintf("--events %d: want a number from 0", o.events)}
 	case (document || o.diff) && len(refs) > 1:
 		return &cli.UsageError{Text: "instance get: --diff and -o toml are about one instance"}
 	case document:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent/api"
@@ -186,6 +187,9 @@ needs its name and --yes.
 // selectDelete decides what is deleted, and deletes it. A protected instance goes if it
 // is named, or if the operator says so.
 func selectDelete(ctx context.Context, e *cli.Env, far remote, o deleteOptions) error {
+	if _, err := uuid.Parse(o.migration); o.migration != "" && err != nil {
+		return &cli.UsageError{Text: fmt.Sprintf("--migration-id %q: want a UUID", o.migration)}
+	}
 	if err := o.selection.check("instance delete"); err != nil {
 		return err
 	}

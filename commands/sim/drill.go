@@ -39,6 +39,9 @@ was pulled, the pool on disk c13t0d0 is nearly full, and the next zoneadm clone 
 }
 
 func runDrill(ctx context.Context, e *cli.Env, dir string, takes time.Duration) error {
+	if takes < 0 {
+		return &cli.UsageError{Text: fmt.Sprintf("--ram-push %v: want a duration of at least 0, e.g. 20s", takes)}
+	}
 	e.ActOn("sim:" + dir)
 	sled, err := initSim(dir, sim.Options{Seed: 1})
 	if err != nil {

@@ -66,6 +66,17 @@ func runFaultAdd(ctx context.Context, e *cli.Env, f world.Fault) error {
 	if world.Delays(f.Name) && f.Delay <= 0 {
 		return &cli.UsageError{Text: "--delay is missing: how much longer it takes", Advice: "give --delay 10s"}
 	}
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"times", f.Times}, {"skip", f.Skip}, {"exit", f.Exit}} {
+		if n.value < 0 {
+			return &cli.UsageError{Text: fmt.Sprintf("--%s %d: want a number from 0", n.flag, n.value)}
+		}
+	}
+	if f.Delay < 0 {
+		return &cli.UsageError{Text: fmt.Sprintf("--delay %v: want a duration of at least 0, e.g. 10s", f.Delay)}
+	}
 	if f.Match == "" {
 		return &cli.UsageError{Text: "--match is missing", Advice: `give --match "zoneadm clone"`}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -53,6 +54,14 @@ func newNAPIInit(env *cli.Env) *cobra.Command {
 	return cmd
 }
 
+// checkAddress refuses an address that nothing can be reached at; empty: there is another.
+func checkAddress(address string) error {
+	if host, port, err := net.SplitHostPort(address); address != "" && (err != nil || host == "" || port == "") {
+		return &cli.UsageError{Text: fmt.Sprintf("--address %q: want HOST:PORT, e.g. 10.77.0.9:8081", address)}
+	}
+	return nil
+}
+
 func runNAPIInit(ctx context.Context, e *cli.Env, o sim.NAPIOptions) error {
 	if !slices.Contains(sim.NAPIEras(), o.Era) {
 		err := &cli.UsageError{Text: fmt.Sprintf("--era %q: want %s", o.Era, cli.OrWords(sim.NAPIEras()))}
@@ -63,6 +72,9 @@ func runNAPIInit(ctx context.Context, e *cli.Env, o sim.NAPIOptions) error {
 	}
 	if !slices.Contains([]string{"", "strict", "loose"}, o.Checking) {
 		return &cli.UsageError{Text: fmt.Sprintf("--checking %q: want strict or loose", o.Checking)}
+	}
+	if err := checkAddress(o.Address); err != nil {
+		return err
 	}
 	sled, _, err := simulatedSled(e)
 	if err != nil {

@@ -75,6 +75,9 @@ func runNexusInit(ctx context.Context, e *cli.Env, o sim.NexusOptions) error {
 			return &cli.UsageError{Text: "--agent: " + err.Error()}
 		}
 	}
+	if err := checkAddress(o.Address); err != nil {
+		return err
+	}
 	sled, _, err := simulatedSled(e)
 	if err != nil {
 		return err

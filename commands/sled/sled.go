@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/sleds"
 )
@@ -93,6 +94,11 @@ func add(e *cli.Env, name string, s sleds.Sled) error {
 	}
 	if err := s.Check(); err != nil {
 		return &cli.UsageError{Text: "sled add " + name + ": " + err.Error(), Advice: "give --ssh MACHINE, --agent URL or --host sim:DIR"}
+	}
+	if s.Agent != "" {
+		if _, err := client.New(s.Agent, nil, "", nil); err != nil {
+			return &cli.UsageError{Text: "sled add " + name + ": --agent: " + err.Error(), Advice: "give --agent https://HOST:PORT"}
+		}
 	}
 	return change(e, func(f *sleds.File) error {
 		if f.Sleds == nil {

@@ -27,10 +27,15 @@ func (o *Options) Add(env *cli.Env, cmd *cobra.Command, uses ...string) {
 	cmd.Flags().StringVar(&o.Ref, "instance", "", "`NAME|UUID` of the instance")
 	env.CompleteFlag(cmd, "instance", env.CompleteInstances)
 	o.Flags.Add(env, cmd, false)
-	unused := slices.DeleteFunc([]string{"address", "cpus", "disk", "memory", "name", "nic", "pool", "spec"}, func(flag string) bool { return slices.Contains(uses, flag) })
+	unused := slices.DeleteFunc(Describing(), func(flag string) bool { return slices.Contains(uses, flag) })
 	cli.DescribedBy(cmd, "sledctl instance ensure", unused...)
 	o.Mutation.Add(cmd, true)
 	env.AddOutput(cmd)
+}
+
+// Describing are the flags that describe an instance.
+func Describing() []string {
+	return []string{"address", "cpus", "disk", "memory", "name", "nic", "pool", "spec"}
 }
 
 // New is a command that does one stage of the bring-up of an instance, and

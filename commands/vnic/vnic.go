@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
@@ -144,7 +145,8 @@ type options struct {
 
 func newCreate(env *cli.Env) *cobra.Command {
 	var o options
-	cmd := &cobra.Command{
+	var cmd *cobra.Command
+	cmd = &cobra.Command{
 		Use:   "create [NAME]",
 		Short: "Create an instance's VNICs, or hold one for later",
 		Long: `Create an instance's VNICs, or hold one for later. With --instance, create the control VNIC and the guest VNICs of that instance:
@@ -154,7 +156,10 @@ the first step of its bring-up (docs/steps.md). Without, create one VNIC over a 
 		Args: cobra.MaximumNArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			if len(args) > 0 {
-				o.Name = args[0]
+				o.VNIC.Name = args[0]
+			}
+			if err := checkFlags(cmd.Flags(), o.Ref != ""); err != nil {
+				return err
 			}
 			return runCreate(ctx, env, o)
 		}),
@@ -168,6 +173,25 @@ the first step of its bring-up (docs/steps.md). Without, create one VNIC over a 
 	flags.IntVar(&o.MTU, "mtu", 0, "MTU in bytes (default: the link's MTU)")
 	flags.DurationVar(&o.Hold, "hold", time.Hour, "how long reap keeps the VNIC")
 	return cmd
+}
+
+// checkFlags refuses a flag that would have no effect: one that describes an instance
+// without one, or a VNIC that belongs to none with one.
+func checkFlags(flags *pflag.FlagSet, ofInstance bool) error {
+	if ofInstance {
+		for _, flag := range []string{"mac", "vlan", "mtu", "hold"} {
+			if flags.Changed(flag) {
+				return &cli.UsageError{Text: "--" + flag + " is about a VNIC of no instance: want --over LINK with it", Advice: "give the instance a guest NIC with --nic over=LINK"}
+			}
+		}
+		return nil
+	}
+	for _, flag := range step.Describing() {
+		if flags.Changed(flag) {
+			return &cli.UsageError{Text: "--" + flag + " describes an instance: want --instance NAME with it"}
+		}
+	}
+	return nil
 }
 
 func runCreate(ctx context.Context, e *cli.Env, o options) error {

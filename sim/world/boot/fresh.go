@@ -47,17 +47,17 @@ func (o Options) Check() error {
 	switch o.Mode {
 	case "", world.OmniOS, world.Helios, world.SmartOS:
 	default:
-		return fmt.Errorf("no distribution %q: omnios, helios or smartos", o.Mode)
+		return fmt.Errorf("mode %q: want omnios, helios or smartos", o.Mode)
 	}
 	switch o.Latency {
 	case "", "none", "helios2021", "helios":
 	default:
-		return fmt.Errorf("no latencies %q: none, helios2021 or helios", o.Latency)
+		return fmt.Errorf("latency %q: want none, helios2021 or helios", o.Latency)
 	}
 	switch o.Build {
 	case "", world.DevelopmentBuild, world.OmicronBuild:
 	default:
-		return fmt.Errorf("no build %q of propolis-server: %s or %s", o.Build, world.DevelopmentBuild, world.OmicronBuild)
+		return fmt.Errorf("server-build %q: want %s or %s", o.Build, world.DevelopmentBuild, world.OmicronBuild)
 	}
 	if o.Installed && (o.Mode != world.Helios || o.Ramdisk) {
 		return fmt.Errorf("a system that is installed on a pool is helios' choice, and no RAM disk's")
