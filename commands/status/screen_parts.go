@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/status"
 )
 
@@ -138,10 +139,37 @@ func (s *screen) work() []string {
 	}
 	var all []string
 	for _, w := range s.Work {
-		took := s.Sled.Time.Sub(w.Since).Truncate(time.Second)
-		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s", w.Verb, w.Subject.Name))+fmt.Sprintf(", %v (pid %d)", took, w.PID))
+		took := max(0, s.Sled.Time.Sub(w.Since)).Truncate(time.Second)
+		by := fmt.Sprintf("(pid %d)", w.PID)
+		if w.User != "" {
+			by = fmt.Sprintf("(%s, pid %d)", w.User, w.PID)
+		}
+		all = append(all, fmt.Sprintf("%s, %v %s", strings.Join(doing(w), ", "), took, by))
 	}
 	return all
+}
+
+// doing is what an operation is about, and how far it has come: a migration by its phase, others
+// by their step.
+func doing(w status.Work) []string {
+	verb := strings.TrimPrefix(w.Verb, "instance ")
+	what := []string{w.Subject.Name + " " + verb}
+	if w.Subject.Kind == "sled" || w.Subject.Name == "" { // the verb says what it is about
+		what[0] = w.Verb
+	}
+	switch m := w.Migration; {
+	case m != nil && m.Direction == record.Departing && verb == "migrate":
+		what[0] += " to " + m.Sled
+	case m != nil && m.Direction == record.Arriving:
+		what[0] += " from " + m.Sled
+	}
+	switch {
+	case w.Migration != nil && w.Migration.Phase != "":
+		what = append(what, w.Migration.Phase)
+	case w.Steps > 0:
+		what = append(what, fmt.Sprintf("step %d/%d %s", w.At, w.Steps, w.Step))
+	}
+	return what
 }
 
 // oneLine is as many phrases as fit into one line, but one at least.

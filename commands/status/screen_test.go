@@ -43,7 +43,8 @@ func sick() status.Status {
 		Ledger:    status.Ledger{Copies: []status.Copy{{Verdict: "member"}, {Verdict: "missing"}}, Epoch: 1, Seq: 103, Written: &earlier},
 		Memory:    &status.Memory{Limit: 800 << 30, Used: 400 << 30, Reserved: 64 << 30}, CPUs: status.CPUs{VCPUs: 166},
 		Network: status.Network{Link: "propolis_stub0", Control: 38, Guest: 38},
-		Work:    []status.Work{{Subject: vm("web12"), Verb: "instance migrate", PID: 23669, Since: at.Add(-26 * time.Second)}},
+		Work: []status.Work{{Subject: vm("web12"), Verb: "instance migrate", PID: 23669, User: "root", Since: at.Add(-26 * time.Second), Step: "instance.send", At: 1, Steps: 1,
+			Migration: &status.Moving{Direction: "departing", Sled: "sled2", Phase: "RamPush"}}},
 		Last: []status.Last{
 			{Verb: "instance stop", Subject: vm("ci8"), Start: earlier},
 			{Verb: "base ensure", Subject: status.Subject{Kind: "base", Name: pool}, Start: earlier, Error: "no"},
@@ -92,6 +93,25 @@ func TestScreens(t *testing.T) {
 				t.Error(diff, err)
 			}
 		})
+	}
+}
+
+// What is at work is told with how far it has come, and by whom.
+func TestWhatIsAtWork(t *testing.T) {
+	at := time.Date(2026, 11, 23, 6, 44, 10, 0, time.UTC)
+	vm := status.Subject{Kind: "instance", Name: "web1"}
+	for want, w := range map[string]status.Work{
+		"web1 migrate to sled2, RamPush, 26s (root, pid 7)":     {Subject: vm, Verb: "instance migrate", User: "root", Step: "x", Steps: 3, Migration: &status.Moving{Direction: "departing", Sled: "sled2", Phase: "RamPush"}},
+		"web1 migrate to sled2, step 1/3 x, 26s (pid 7)":        {Subject: vm, Verb: "instance migrate", Step: "x", At: 1, Steps: 3, Migration: &status.Moving{Direction: "departing", Sled: "sled2"}},
+		"web1 ensure from 10.0.0.1:12400, RamPull, 26s (pid 7)": {Subject: vm, Verb: "instance ensure", Migration: &status.Moving{Direction: "arriving", Sled: "10.0.0.1:12400", Phase: "RamPull"}},
+		"web1 ensure, step 7/16 zone.boot, 26s (anna, pid 7)":   {Subject: vm, Verb: "instance ensure", User: "anna", Step: "zone.boot", At: 7, Steps: 16},
+		"reap, 26s (pid 7)": {Subject: status.Subject{Kind: "sled", Name: "reap"}, Verb: "reap"},
+	} {
+		w.PID, w.Since = 7, at.Add(-26*time.Second)
+		s := draw(status.Status{Sled: status.Sled{Time: at}, Work: []status.Work{w}}, 80, plain)
+		if got := strings.Join(s.work(), ""); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
 	}
 }
 

@@ -43,12 +43,16 @@ type Details struct {
 	AtRisk  bool              // a pool that its incarnation uses does not answer
 	Busy    *operation.Holder // the run that changes it; nil: none does
 	Boot    string            // which boot of the sled this is
+	Phase   string            // of its migration; empty: Propolis has published none
 }
 
 // conclude is the status and the details that evidence comes to.
 func (i *Instance) conclude(g evidence) {
 	i.Status = judgeStatus(i.Record, g)
 	i.Details = Details{AtRisk: len(g.risks) > 0, Busy: g.holder, Boot: g.boot}
+	if i.Migration != nil {
+		i.Phase = phaseOf(*i.Migration, g.vm.Migration)
+	}
 	if g.open == "" { // while a verb is at work, nobody else has changed it
 		i.Changed = g.drift
 	}
@@ -274,16 +278,25 @@ func judgeStatus(r record.Record, g evidence) Status {
 		status = Status{State: record.Stopping, Reason: g.open + " is running"}
 	}
 	if r.Migration != nil {
-		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.Direction() + phaseOf(*r.Migration, g.vm.Migration), status.Reason}, func(s string) bool { return s == "" }), "; ")
+		going := Moving(*r.Migration, phaseOf(*r.Migration, g.vm.Migration))
+		status.Reason = strings.Join(slices.DeleteFunc([]string{going, status.Reason}, func(s string) bool { return s == "" }), "; ")
 	}
 	return status
+}
+
+// Moving says which way a VM goes, and how far it has come.
+func Moving(m record.Migration, phase string) string {
+	if phase == "" {
+		return m.Direction()
+	}
+	return m.Direction() + ": " + phase
 }
 
 // phaseOf is the phase of a migration, if Propolis has published one of it.
 func phaseOf(m record.Migration, at propolis.Migrations) string {
 	for _, one := range []*propolis.Migration{at.Out, at.In} {
 		if one != nil && one.ID == m.ID {
-			return ": " + one.State
+			return one.State
 		}
 	}
 	return ""

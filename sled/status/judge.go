@@ -153,9 +153,27 @@ func (j *judge) subject(of string) Subject {
 func (j *judge) work() []Work {
 	all := []Work{}
 	for _, h := range j.AtWork {
-		all = append(all, Work{Subject: j.subject(h.Subject), Verb: h.Verb, PID: h.PID, Since: h.Since, Command: h.Command})
+		all = append(all, Work{
+			Subject: j.subject(h.Subject), Verb: h.Verb, PID: h.PID, User: h.User, Since: h.Since, Command: h.Command,
+			Step: h.Step, At: h.At, Steps: h.Steps, Migration: j.moving(h.Subject),
+		})
 	}
 	return all
+}
+
+// moving is the migration that a subject is in; nil: in none.
+func (j *judge) moving(subject string) *Moving {
+	for _, i := range j.Instances {
+		if i.Migration == nil || record.Subject(i.ID) != subject {
+			continue
+		}
+		direction := record.Departing
+		if i.Migration.Arrives() {
+			direction = record.Arriving
+		}
+		return &Moving{Direction: direction, Sled: i.Migration.Sled(), Phase: i.Phase}
+	}
+	return nil
 }
 
 // lasts is how many operations that have ended are told.

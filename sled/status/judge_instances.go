@@ -211,7 +211,7 @@ func (j *judge) migrationProblems() {
 		}
 		j.add(Problem{
 			Code: "migration-stuck", Severity: Trouble, Subject: ofVM(i),
-			Text: i.Name + ": " + i.Migration.Direction() + ", and no process is at work on it",
+			Text: i.Name + ": " + instance.Moving(*i.Migration, i.Phase) + ", and no process is at work on it",
 			Next: []string{"sledctl instance " + verb + " " + i.Name},
 		})
 	}

@@ -213,8 +213,22 @@ type Work struct {
 	Subject Subject   `json:"subject"`
 	Verb    string    `json:"verb"`
 	PID     int       `json:"pid"`
+	User    string    `json:"user,omitempty"`
 	Since   time.Time `json:"since"`
 	Command string    `json:"command,omitempty"` // the host command that it waits for
+	// Step is the verb of the step that runs, the At-th of Steps.
+	Step  string `json:"step,omitempty"`
+	At    int    `json:"at,omitempty"`
+	Steps int    `json:"steps,omitempty"`
+	// Migration is what the VM is in; nil: in none.
+	Migration *Moving `json:"migration,omitempty"`
+}
+
+// Moving is a migration of a VM.
+type Moving struct {
+	Direction string `json:"direction"`       // arriving, departing
+	Sled      string `json:"sled"`            // the other one
+	Phase     string `json:"phase,omitempty"` // as Propolis publishes it
 }
 
 // Last is an operation that has ended.

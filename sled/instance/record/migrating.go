@@ -31,13 +31,13 @@ func (m Migration) Direction() string {
 	if m.Source != "" {
 		return "it arrives by a migration from " + m.Source
 	}
-	return "it departs by a migration to " + m.sled()
+	return "it departs by a migration to " + m.Sled()
 }
 
-// sled is the name of the target's sled, as it stands in the words that reach it: the
-// machine of ssh, the sled of sled list, the directory of a simulated sled. Other words
-// are all of them.
-func (m Migration) sled() string {
+// Sled names the other sled: the target's as it stands in the words that reach it, which is
+// the machine of ssh, the sled of sled list, or the directory of a simulated sled. Other
+// words are all of them.
+func (m Migration) Sled() string {
 	words := m.Target
 	switch {
 	case len(words) == 3 && words[0] == "ssh":
