@@ -200,10 +200,11 @@ func sayWhere(e *Env, cmd *cobra.Command, name string, s sleds.Sled) error {
 // useAgent has a command ask the agent of a sled, as its flags would.
 func useAgent(cmd *cobra.Command, name string, s sleds.Sled) error {
 	if f := cmd.Flags().Lookup("agent"); f == nil || f.Value.Type() != "string" {
-		return &UsageError{
-			Text:   fmt.Sprintf("%s is reached by its agent, which does not answer %s", name, cmd.CommandPath()),
-			Advice: "to reach it by ssh, run: sledctl sled add " + name + " --ssh MACHINE",
+		advice := "to reach it by ssh, run: sledctl sled add " + name + " --ssh MACHINE"
+		if cmd.CommandPath() == "sledctl top" {
+			advice = "to watch it, run: sledctl --sled " + name + " status --watch; " + advice
 		}
+		return &UsageError{Text: fmt.Sprintf("%s is reached by its agent, which does not answer %s", name, cmd.CommandPath()), Advice: advice}
 	}
 	for flag, value := range map[string]string{"agent": s.Agent, "tls-cert": s.Cert, "tls-key": s.Key, "tls-ca": s.CA, "token-file": s.Token} {
 		if f := cmd.Flags().Lookup(flag); value != "" && f != nil && !f.Changed {
