@@ -2,6 +2,8 @@ package vnic
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -193,4 +195,31 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: MTU %d", text, mtu)
 		}
 	})
+}
+
+func TestListingsInOneOrderAreJoinedAsAnyOthers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	quick := 0
+	for range 20_000 {
+		var links, vnics []Link
+		for range r.IntN(6) {
+			l := Link{Name: string(rune('a' + r.IntN(4))), Class: []string{"vnic", "vnic", "phys"}[r.IntN(3)]}
+			links = append(links, l)
+			if (l.Class == "vnic") == (r.IntN(9) > 0) {
+				vnics = append(vnics, Link{Name: l.Name, Over: "net0", MAC: fmt.Sprint(len(vnics)), VLAN: r.IntN(3)})
+			}
+		}
+		got, inOrder := zip(links, vnics)
+		if !inOrder {
+			continue
+		}
+		quick++
+		want, fits := pair(links, vnics)
+		if diff := cmp.Diff(want, got); diff != "" || !fits {
+			t.Fatalf("%v and %v: fits %v: %s", links, vnics, fits, diff)
+		}
+	}
+	if quick < 5000 {
+		t.Errorf("only %d were in one order", quick)
+	}
 }

@@ -4,9 +4,7 @@
 package vnic
 
 import (
-	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/host/fault"
@@ -88,15 +86,16 @@ func (*MACError) Kind() fault.Kind { return fault.Usage }
 // a *MACError.
 func ParseMAC(s string) (string, error) {
 	refuse := func(reason string) (string, error) { return "", &MACError{s, reason} }
-	groups := strings.Split(s, ":")
-	if len(groups) != 6 {
+	if strings.Count(s, ":") != 5 {
 		return refuse("six groups with colons between them are wanted")
 	}
-	var sum uint64
-	mac := make([]byte, 0, len("02:08:20:00:00:01"))
-	for i, g := range groups {
-		n, err := strconv.ParseUint(g, 16, 8)
-		if err != nil || len(g) > 2 || strings.ContainsAny(g, "+-_") {
+	var sum byte
+	mac, rest := make([]byte, 0, len("02:08:20:00:00:01")), s
+	for i := range 6 {
+		var g string
+		g, rest, _ = strings.Cut(rest, ":")
+		n, ok := octet(g)
+		if !ok {
 			return refuse(fmt.Sprintf("group %q is not one or two hexadecimal digits", g))
 		}
 		if i == 0 && n&1 != 0 {
@@ -106,10 +105,27 @@ func ParseMAC(s string) (string, error) {
 		if i > 0 {
 			mac = append(mac, ':')
 		}
-		mac = hex.AppendEncode(mac, []byte{byte(n)})
+		mac = append(mac, digits[n>>4], digits[n&15])
 	}
 	if sum == 0 {
 		return refuse("is all zeros")
 	}
 	return string(mac), nil
+}
+
+const digits = "0123456789abcdef"
+
+// octet reads one or two hexadecimal digits.
+func octet(s string) (n byte, ok bool) {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			n = n<<4 | (c - '0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			n = n<<4 | (c | 0x20 - 'a' + 10)
+		default:
+			return 0, false
+		}
+	}
+	return n, len(s) == 1 || len(s) == 2
 }

@@ -2,6 +2,7 @@ package zone
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"testing"
 
@@ -118,6 +119,28 @@ func TestConfigsTellsWhichZonesAreUnknown(t *testing.T) {
 	}
 	if !unknown["broken"] || !unknown["lost"] || len(unknown) != 2 {
 		t.Errorf("unknown are %v", unknown)
+	}
+}
+
+// Several hundred are read by several at once.
+func TestConfigsOfManyZonesAreEachItsOwn(t *testing.T) {
+	f, index, names := newFake(t), "global:installed:/\n", []string{}
+	for n := range 300 {
+		name := fmt.Sprintf("z%03d", n)
+		index, names = index+name+":installed:/zone/"+name+":u\n", append(names, name)
+		f.writeConfig(name, Config{Brand: "sparse", Zonepath: "/zone/" + name, IPType: "shared"})
+	}
+	f.write("/etc/zones/index", index)
+	f.write("/etc/zones/z100.xml", "<zone")
+	wanted := func(name string) bool { return name != "z200" }
+	got, err := Configs(f.files, wanted)
+	if broken, ok := errors.AsType[*ConfigError](err); !ok || broken.Zone != "z100" || len(got) != 298 {
+		t.Fatalf("%d configurations, %v", len(got), err)
+	}
+	for _, name := range names {
+		if c, there := got[name]; there != (name != "z100" && wanted(name)) || there && c.Zonepath != "/zone/"+name {
+			t.Errorf("%s: %v, %+v", name, there, c)
+		}
 	}
 }
 

@@ -26,8 +26,9 @@ func ParseList(out []byte) ([]Zone, error) {
 	if !whole {
 		return nil, fmt.Errorf("zone listing is cut off: %w", ErrSyntax)
 	}
-	var zones []Zone
-	for i, line := range strings.Split(text, "\n") {
+	lines := strings.Split(text, "\n")
+	zones := make([]Zone, 0, len(lines))
+	for i, line := range lines {
 		z, err := parseZone(line)
 		if err != nil {
 			return nil, fmt.Errorf("zone listing, line %d: %q: %w", i+1, line, err)

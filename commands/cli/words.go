@@ -2,27 +2,47 @@ package cli
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"strings"
 )
 
-// ByName sorts what is printed by what it is called. Only names are moved
-// while it sorts: what they name is large.
+// ByName sorts what is printed by what it is called.
 func ByName[T any](items []T, name func(T) string) []T {
-	type entry struct {
-		name string
-		at   int
-	}
-	order := make([]entry, len(items))
-	for i, item := range items {
-		order[i] = entry{name(item), i}
-	}
-	slices.SortFunc(order, func(a, b entry) int { return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.at, b.at)) })
 	sorted := make([]T, len(items))
-	for i, e := range order {
-		sorted[i] = items[e.at]
+	for i, at := range OrderOf(len(items), func(i int) string { return name(items[i]) }) {
+		sorted[i] = items[at]
 	}
 	return sorted
+}
+
+// OrderOf is the order of so many things by their names, those of one name as they come.
+// Only names are moved while it sorts, and most are told apart by their first bytes: there
+// may be ten thousand, and what they name is large.
+func OrderOf(n int, name func(i int) string) []int {
+	type entry struct {
+		first uint64
+		name  string
+		at    int
+	}
+	entries := make([]entry, n)
+	for i := range entries {
+		var first [8]byte
+		called := name(i)
+		copy(first[:], called)
+		entries[i] = entry{binary.BigEndian.Uint64(first[:]), called, i}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.first != b.first {
+			return cmp.Compare(a.first, b.first)
+		}
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.at, b.at))
+	})
+	order := make([]int, n)
+	for i := range entries {
+		order[i] = entries[i].at
+	}
+	return order
 }
 
 // OrWords lists words for a sentence: a, b or c.

@@ -173,14 +173,13 @@ func (o listOptions) showsLast(out terminal.Output) bool {
 // lookAtAll lists the instances, by name, here or at an agent, with the last operation on
 // each if that is asked for.
 func lookAtAll(ctx context.Context, e *cli.Env, far remote, last bool) ([]cli.Instance, error) {
-	name := func(s cli.Instance) string { return s.Name }
 	if far.Is() {
 		c, err := far.Client(e, cli.Mutation{})
 		if err != nil {
 			return nil, err
 		}
 		all, err := c.List(ctx, last)
-		return cli.ByName(all.Items, name), err
+		return cli.ByName(all.Items, func(s cli.Instance) string { return s.Name }), err
 	}
 	s, env, err := e.Instances(ctx)
 	if err != nil {
@@ -195,13 +194,13 @@ func lookAtAll(ctx context.Context, e *cli.Env, far remote, last bool) ([]cli.In
 		return nil, err
 	}
 	shown := make([]cli.Instance, len(all))
-	for i := range all {
-		shown[i] = cli.ShowInstance(all[i])
+	for i, at := range cli.OrderOf(len(all), func(i int) string { return all[i].Name }) {
+		shown[i] = cli.ShowInstance(all[at])
 	}
 	if last {
 		api.AddLast(shown, view)
 	}
-	return cli.ByName(shown, name), nil
+	return shown, nil
 }
 
 // summary says how many instances are in which state, and what those that are up have.

@@ -16,24 +16,29 @@ import (
 // Rows reads lines of that many fields, two or more. Output that does not end with a
 // newline was cut off, which is an error.
 func Rows(out []byte, fields int) ([][]string, error) {
-	rows := make([][]string, 0, bytes.Count(out, []byte{'\n'}))
-	for line := range strings.Lines(string(out)) {
+	text, lines := string(out), bytes.Count(out, []byte{'\n'})
+	rows, all := make([][]string, 0, lines), make([]string, 0, lines*fields) // at once: a sled has thousands
+	for line := range strings.Lines(text) {
 		line, ended := strings.CutSuffix(line, "\n")
 		if !ended {
 			return nil, fmt.Errorf("line %q does not end", line)
 		}
-		row, err := Row(line, fields)
+		row, err := appendRow(all[len(all):], line, fields)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row)
+		rows, all = append(rows, row), all[:len(all)+fields]
 	}
 	return rows, nil
 }
 
 // Row reads one line of that many fields, without its newline.
 func Row(line string, fields int) ([]string, error) {
-	row := make([]string, 0, fields)
+	return appendRow(make([]string, 0, fields), line, fields)
+}
+
+func appendRow(row []string, line string, fields int) ([]string, error) {
+	row = row[:0:min(fields, cap(row))] // a field too many goes elsewhere
 	from, escaped := 0, false
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
