@@ -96,7 +96,7 @@ func (s server) get(path string) string {
 	return string(answer.Data)
 }
 
-// awaits waits until what it says of a path contains a text.
+// awaits waits until what it answers about a path contains a text.
 func (s server) awaits(path, text string) {
 	s.t.Helper()
 	said := ""

@@ -90,7 +90,7 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 
 	// What an agent cannot be asked for, it is not.
 	for _, line := range []string{
-		"instance start web2 -n", "instance stop --all", "instance stop web2 --grace 1s", "instance delete web2 --yes", "instance delete web2 --migration-id 1", "instance reboot web2 --explain",
+		"instance start web2 -n", "instance stop --all", "instance stop web2 --grace 1s", "instance delete web2 --yes", "instance delete web2 --migration-id 11111111-2222-4333-8444-555555555555", "instance reboot web2 --explain",
 		"instance ensure web2 -n", "instance ensure --all", "instance ensure web2 --migrate-from 10.0.0.1:1",
 	} {
 		if there := remote(line); there.Exit != 2 || !strings.Contains(there.Errs, "an agent cannot be asked") {

@@ -50,13 +50,13 @@ func ReadManifest(files host.Files, name string) (Manifest, error) {
 // ManifestError is a manifest that SMF does not take.
 type ManifestError struct{ File, Words string }
 
-// Error repeats the words of svccfg, or of the reader of XML.
+// Error repeats what svccfg says, or the reader of XML.
 func (e *ManifestError) Error() string { return e.File + " is not valid: " + e.Words }
 
 // Validate asks svccfg whether SMF would take a manifest. Errors: *ManifestError.
 //
 // Guess svccfg-validates-files: `svccfg validate FILE` exits with 0 and prints nothing for a
-// manifest that can be imported, and else tells why on standard error and exits with 1.
+// manifest that can be imported, and else says what is wrong on standard error and exits with 1.
 // Check: `svccfg validate /lib/svc/manifest/system/zones.xml; echo $?`
 func Validate(ctx context.Context, h host.Host, file string) error {
 	c := host.Command{Program: "svccfg", Args: []string{"validate", file}, ReadOnly: true}

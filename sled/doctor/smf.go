@@ -19,7 +19,7 @@ import (
 func smfChecks() []Check {
 	const group = "smf"
 	return []Check{
-		{ID: "manifests", Group: group, About: "the manifests of sledctl's services are valid and imported", Asks: []Question{askInstalled}, Judge: judgeManifests},
+		{ID: "manifests", Group: group, About: "sledctl's manifests are valid and imported", Asks: []Question{askInstalled}, Judge: judgeManifests},
 		{ID: "services", Group: group, About: "no service of sledctl is in maintenance", Asks: []Question{askInstalled}, Judge: judgeServiceStates},
 		{ID: "service-program", Group: group, About: "the services start this program", Asks: []Question{askInstalled}, Judge: judgeProgram},
 	}
@@ -37,7 +37,7 @@ type Installed struct {
 	Other map[string]bool
 }
 
-// manifestDirectories are where manifests of sledctl's are: those of the packages
+// manifestDirectories are where sledctl's manifests are: those of the packages
 // (packaging), and those that an administrator has put there (docs/smf).
 func manifestDirectories() []string {
 	return []string{"/lib/svc/manifest/ooce", "/lib/svc/manifest/site", "/var/svc/manifest/site", "/opt/custom/smf"}

@@ -256,40 +256,6 @@ func (c chooser) pool() (string, error) {
 	return best.Name, nil
 }
 
-// unfit says how bad it would be to put one more zone on a pool: it does not
-// take part in full health, or it is as good as full.
-func unfit(p zfs.Pool) int {
-	switch {
-	case p.Health != "ONLINE":
-		return 2
-	case room(p) < leastRoom:
-		return 1
-	}
-	return 0
-}
-
-// lacksRoom is 1 for a pool without room that also has no spare, whose room a zone could
-// take.
-func (c chooser) lacksRoom(p zfs.Pool) int {
-	spares, err := record.Spares(c.view)
-	ready := err == nil && slices.ContainsFunc(spares, func(s record.Spare) bool {
-		return s.Pool == p.Name && s.Unfit == "" && !c.leaving["zone "+s.Zone]
-	})
-	if crowded(p) && !ready {
-		return 1
-	}
-	return 0
-}
-
-// room is what is free of a pool, in whole per cent: pools that differ by the
-// size of a clone are the same.
-func room(p zfs.Pool) uint64 {
-	if p.Size == 0 {
-		return 0
-	}
-	return uint64(float64(p.Free) / float64(p.Size) * 100)
-}
-
 // resolve fills in what a spec leaves open and refuses what cannot be.
 func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 	s.CPUs, s.Memory = cmp.Or(s.CPUs, c.CPUs), cmp.Or(s.Memory, c.Memory)
