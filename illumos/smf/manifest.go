@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Manifest is what a file with services says, as far as sledctl asks.
@@ -52,6 +53,8 @@ type ManifestError struct{ File, Words string }
 
 // Error repeats what svccfg says, or the reader of XML.
 func (e *ManifestError) Error() string { return e.File + " is not valid: " + e.Words }
+
+func (*ManifestError) Kind() fault.Kind { return fault.Failed }
 
 // Validate asks svccfg whether SMF would take a manifest. Errors: *ManifestError.
 //
