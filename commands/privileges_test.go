@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/host/privilege"
 	"github.com/sledctl/sledctl/sled/rights"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // No command that works on a sled is forgotten in the table of rights, none is there that
@@ -31,7 +32,7 @@ func TestEveryCommandHasItsRights(t *testing.T) {
 		if cmd.RunE == nil || cmd.HasSubCommands() && cmd.Name() != "agent" || slices.Contains(elsewhere, top) {
 			return
 		}
-		c := rights.Find(strings.Fields(name))
+		c := sledtest.Rights(name)
 		named = slices.DeleteFunc(named, func(n string) bool { return n == c.Name })
 		changes := cli.Changes(cmd) && !slices.Contains([]string{"doctor", "top", "instance console", "probe record"}, name)
 		if c.Name != name || changes != (c.File == privilege.WriteFiles) {

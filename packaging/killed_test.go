@@ -64,7 +64,9 @@ zpool() {
 zfs() {
 	step zfs "$@"
 	case $1 in
-	list) [ -f "$SLED/zfs/${2##*/}" ] ;;
+	list)
+		[ "$2" = -H ] || { [ -f "$SLED/zfs/${2##*/}" ] && return; return 1; }
+		for _f in "$SLED"/zfs/*; do [ ! -f "$_f" ] || { read -r _d <"$_f"; echo "$_d	/opt/sledctl"; }; done ;;
 	create) echo "$4" >"$SLED/zfs/${4##*/}"; $_mkdir -p "$SLED/root/opt/sledctl" ;;
 	destroy) $_rm -rf "$SLED/root/opt/sledctl" && $_rm "$SLED/zfs/${2##*/}" ;;
 	esac

@@ -154,6 +154,18 @@ on_pool() {
 	echo "$pool" | keep 444 "$s/pool" || exit 1
 }
 
+# dataset is the name of the store's. An install that was killed may not have written the
+# pool down: then it is the one that is mounted there.
+dataset() {
+	if [ -f "$s/pool" ]; then
+		echo "$(cat "$s/pool")/sledctl"
+	elif [ "$kind" = ramdisk ]; then
+		zfs list -H -o name,mountpoint | while read -r name at; do
+			case $name,$at in */sledctl,"$store") echo "$name" ;; esac
+		done
+	fi
+}
+
 # switch makes a version the current one. An agent is started again; the VMs, and the
 # service that stops them when it is stopped, are left alone. What it does is written down
 # first: when it is killed, settle knows both versions.
@@ -263,6 +275,7 @@ uninstall() {
 	v=$(installed)
 	own=$root$config
 	[ "$kind" != ramdisk ] || { own=$s/config.toml && [ ! -h "$root$config" ] || rm -f "$root$config"; }
+	rm -f "$root$config.new" "$own.new" # an install was killed
 	if [ -n "$purge" ] || cmp -s "$own" "$s/versions/$v/etc/config.toml"; then
 		rm -f "$own"
 	elif [ "$kind" = ramdisk ] && [ -f "$own" ] && [ ! -e "$root$config" ]; then
@@ -273,10 +286,8 @@ uninstall() {
 	done
 	[ -z "$purge" ] || [ -z "$state" ] || rm -rf "${root:?}$state"
 	svcadm restart svc:/system/manifest-import:default || :
-	if [ -f "$s/pool" ]; then
-		name=$(cat "$s/pool")/sledctl
-		zfs destroy "$name" || fail 3 "dataset $name is still here" "run it again"
-	fi
+	name=$(dataset)
+	[ -z "$name" ] || zfs destroy "$name" || fail 3 "dataset $name is still here" "run it again"
 	rm -rf "$s"
 	tidy
 	say "removed sledctl${v:+ $v}"

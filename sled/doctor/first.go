@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/host/fault"
@@ -13,17 +12,14 @@ import (
 const firstPatience = 10 * time.Second
 
 // Before are the settings for the checks before the first bootstrap, and the checks to
-// leave out: bootstrap makes right what they ask for, or refuses by itself and has more to say.
+// leave out: bootstrap makes right what they ask for, or refuses by itself and has more to
+// say; and services that start with the sled run bootstrap themselves.
 func (s Settings) Before() (Settings, []string) {
 	s.Patience = firstPatience
-	does := []string{
-		"global-zone", "privileges", "other-owners", "packaging", "pools", "failmode", "ledger-place", "sync", "reservoir",
-		"control-link", "link-mtu", "default-route",
+	return s, []string{
+		"global-zone", "privileges", "sled-agent", "vmadmd", "other-zones", "other-vms", "packaging", "pools", "failmode", "ledger-place",
+		"sync", "reservoir", "control-link", "link-mtu", "default-route", "manifests", "services", "service-program",
 	}
-	all := Checks()
-	return s, slices.DeleteFunc(does, func(id string) bool {
-		return !slices.ContainsFunc(all, func(c Check) bool { return c.ID == id })
-	})
 }
 
 // Warnings are the checks that came to a warning, each with how it is repaired.

@@ -66,6 +66,9 @@ func queryInstalled(ctx context.Context, s Settings, h host.Host) (in Installed,
 		in.Manifests = append(in.Manifests, m)
 		services = append(services, m.Services...)
 		for _, list := range m.Paths {
+			if !slices.ContainsFunc(m.Services, runsSledctl) {
+				continue // it restores the program on a RAM disk
+			}
 			program, other := s.program(h.Files(), list)
 			in.Programs[file], in.Other[program] = program, other
 		}
@@ -73,6 +76,11 @@ func queryInstalled(ctx context.Context, s Settings, h host.Host) (in Installed,
 	slices.Sort(services)
 	in.States, err = smf.Find(ctx, h, slices.Compact(services)...)
 	return in, err
+}
+
+// runsSledctl says whether a service of the packages starts the program.
+func runsSledctl(service string) bool {
+	return strings.HasSuffix(service, "/instances") || strings.HasSuffix(service, "/agent")
 }
 
 // manifests finds the files.

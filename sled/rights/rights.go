@@ -73,22 +73,11 @@ func Commands() []Command {
 	add(writes("zoneadm"), "zone boot", "zone halt")
 	add(writes("dladm", "zfs", "zoneadm", "zonecfg"), "zone create", "zone delete")
 	add(writes("svccfg", "zfs", "zoneadm", "zonecfg"), "base ensure", "base retire")
-	up := []string{"dladm", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}
+	up := []string{"dladm", "mount", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}
 	add(writes(up...), "agent", "instance delete", "instance edit", "instance ensure", "instance migrate", "instance start", "instance stop", "probe record --active", "reap")
 	add(writes(append([]string{"chmod", "ipadm", "route", "rsrvrctl", "zpool"}, up...)...), "bootstrap")
 	slices.SortFunc(all, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// Find is the command that a line of words begins with; the zero Command: none of them.
-func Find(line []string) (found Command) {
-	typed := strings.Join(line, " ") + " "
-	for _, c := range Commands() {
-		if strings.HasPrefix(typed, c.Name+" ") && len(c.Name) > len(found.Name) {
-			found = c
-		}
-	}
-	return found
 }
 
 // Group are the commands that need the same.

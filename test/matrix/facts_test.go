@@ -33,7 +33,7 @@ func (s *scene) settled() string {
 		drawn = regexp.MustCompile(`$^`)
 	}
 	lines := sortedWorld(s.T, drawn.ReplaceAllString(names.Replace(s.world()), "UUID"))
-	lines = slices.DeleteFunc(inherited(lines), unkept)
+	lines = unmounted(slices.DeleteFunc(inherited(lines), unkept))
 	for _, i := range list.Items {
 		lines = append(lines, fmt.Sprint(i.Name, " ", i.State, " ", i.Wanted, " ", i.CPUs, " ", i.Protected, " ", i.Address))
 	}
@@ -49,6 +49,16 @@ func (s *scene) settled() string {
 // resumes with an installed zone does not know whether it was booted, and takes none.
 func unkept(line string) bool {
 	return strings.Contains(line, `@sledctl-clean"`) || strings.Contains(line, `@sledctl-ready"`)
+}
+
+// unmounted leaves out whether the file systems of a spare's zone are mounted: they are in the
+// boot in which it was cloned, and one that outlives that is mounted when it is taken.
+func unmounted(lines []string) []string {
+	mounted := regexp.MustCompile(`,"mounted":"[^"]*/propolis_instance_SPARE/root[^"]*"`)
+	for i, line := range lines {
+		lines[i] = mounted.ReplaceAllString(line, "")
+	}
+	return lines
 }
 
 // inherited leaves out the MTU of the global zone's VNIC where its link has the

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sled/rights"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
@@ -51,7 +50,7 @@ func (w *witnessing) needs(t testing.TB) {
 	w.files.mu.Lock()
 	defer w.files.mu.Unlock()
 	line := w.scene.line
-	verb := rights.Find(strings.Fields(line))
+	verb := sledtest.Rights(line)
 	for _, c := range w.files.ran {
 		program := c.Argv()[0]
 		if !slices.Contains(verb.Programs(true), program) {

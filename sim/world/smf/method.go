@@ -21,8 +21,7 @@ type MethodCall struct {
 	Name       string // start, stop
 	Script     string
 	Env        map[string]string
-	Contract   int  // of the start that it belongs to
-	Child      bool // it goes on as the service's process
+	Contract   int // of the start that it belongs to
 }
 
 // MethodResult is how a method went.
