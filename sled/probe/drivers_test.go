@@ -37,7 +37,7 @@ func left() map[string]string {
 		"zfs: zpool import -d *":                                                                                        "a directory of the settings; it prints what zpool import prints",
 		"propolis/packaging: ctrun -l child -o noorphan * --version":                                                    "it runs the server, whose file a setting names",
 		"propolis/packaging: ldd *":                                                                                     "as above",
-		"illumos/smf: svccfg validate *":                                                                                "one of sledctl's own manifests, which the sled may lack",
+		"illumos/smf: svccfg validate *":                                                                                "the manifests of a package, where it is installed",
 		"engine/bundle: * *":                                                                                            "texts for people, that no parser reads: arguments of processes are among them",
 	}
 }
