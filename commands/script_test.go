@@ -208,15 +208,19 @@ func ownUnderlay(env *testscript.Env) error {
 // fenced PAGE LANGUAGE FILE writes the first listing of a language on a page of
 // the manual to a file, so that what the manual says is what is tested.
 func fenced(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: fenced page language file")
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: fenced page language file ...")
 	}
 	page, err := os.ReadFile(filepath.Join("..", "docs", args[0]))
 	ts.Check(err)
-	_, rest, begins := strings.Cut(string(page), "\n```"+args[1]+"\n")
-	listing, _, ends := strings.Cut(rest, "\n```\n")
-	if !begins || !ends {
-		ts.Fatalf("%s has no listing in %s", args[0], args[1])
+	rest := string(page)
+	for _, file := range args[2:] {
+		_, behind, begins := strings.Cut(rest, "\n```"+args[1]+"\n")
+		listing, after, ends := strings.Cut(behind, "\n```\n")
+		if !begins || !ends {
+			ts.Fatalf("%s has no listing in %s for %s", args[0], args[1], file)
+		}
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(listing+"\n"), 0o666))
+		rest = after
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(listing+"\n"), 0o666))
 }
