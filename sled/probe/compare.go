@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -89,19 +90,21 @@ func (s answers) readEqual(ctx context.Context, recorded Answer) bool {
 	heard := &listener{Host: other, line: joined(recorded.Argv)}
 	a, errA := read(ctx, s)
 	b, errB := read(ctx, heard)
-	return heard.asked && errA == nil && errB == nil && reflect.DeepEqual(a, b)
+	return heard.asked.Load() && errA == nil && errB == nil && reflect.DeepEqual(a, b)
 }
 
-// listener notes whether a command was asked for.
+// listener notes whether a command was asked for. A reader may run several at once.
 type listener struct {
 	host.Host
 	line  string
-	asked bool
+	asked atomic.Bool
 }
 
 // Run passes a command on.
 func (l *listener) Run(ctx context.Context, c host.Command) (host.Result, error) {
-	l.asked = l.asked || joined(append([]string{c.Program}, c.Args...)) == l.line
+	if joined(append([]string{c.Program}, c.Args...)) == l.line {
+		l.asked.Store(true)
+	}
 	return l.Host.Run(ctx, c)
 }
 
