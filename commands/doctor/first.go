@@ -6,21 +6,27 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/doctor"
+	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/zfs"
 )
 
 // BeforeFirst runs the checks if the sled has never been prepared: the first bootstrap is
 // refused where no VM could run, before anything is changed. With dry it is only told.
 func BeforeFirst(ctx context.Context, e *cli.Env, dry bool) error {
+	view, err := e.View(ctx)
+	if err != nil && !errors.Is(err, ledger.ErrAbsent) {
+		return nil // what is wrong with the ledger, bootstrap says
+	}
+	if _, prepared, err := network.Load(view); err != nil || prepared {
+		return nil
+	}
 	s, h, err := settings(e)
 	if err != nil {
 		return err
-	}
-	if known, err := s.Records(ctx); err != nil || known.Prepared {
-		return nil // what is wrong with the ledger, bootstrap says
 	}
 	if waits, err := poolsWait(ctx, h); err != nil || waits {
 		return nil // and what is wrong with the pools, too

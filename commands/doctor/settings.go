@@ -56,11 +56,11 @@ func recorded(ctx context.Context, e *cli.Env) (r doctor.Recorded, err error) {
 	if err != nil {
 		return r, nil
 	}
-	net, prepared, err := network.Load(view)
+	net, _, err := network.Load(view)
 	if err != nil {
 		return r, err
 	}
-	r.Prepared, r.ControlLink = prepared, net.ControlLink
+	r.ControlLink = net.ControlLink
 	bases, err := base.All(view)
 	if err != nil {
 		return r, err

@@ -52,7 +52,6 @@ type Settings struct {
 
 // Recorded is what the ledger records; the zero value where there is none yet.
 type Recorded struct {
-	Prepared    bool   // bootstrap has prepared the network
 	ControlLink string // that it has chosen
 	Largest     uint64 // memory of the largest instance, in bytes
 	Instance    string // its name; empty: there is none
