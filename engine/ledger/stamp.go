@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
@@ -111,7 +112,7 @@ func (l *Ledger) disks() []string {
 		}
 		for _, at := range below {
 			if at.Mode.IsDir() {
-				names = append(names, fmt.Sprintf("%s %d", path.Join(root, at.Name), at.Device))
+				names = append(names, root+"/"+at.Name+" "+strconv.FormatUint(at.Device, 10))
 			}
 		}
 	}

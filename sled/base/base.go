@@ -46,9 +46,14 @@ func key(pool string, generation int) string {
 }
 
 // All reads every record, by pool and generation.
-func All(view ledger.View) ([]Record, error) {
+func All(view ledger.View) ([]Record, error) { return below(view, naming.KeyBase) }
+
+// of reads the records of a pool, by generation.
+func of(view ledger.View, pool string) ([]Record, error) { return below(view, Subject(pool)+"/") }
+
+func below(view ledger.View, prefix string) ([]Record, error) {
 	var records []Record
-	for k, value := range view.All(naming.KeyBase) {
+	for k, value := range view.All(prefix) {
 		var r Record
 		if err := json.Unmarshal(value, &r); err != nil {
 			return nil, fmt.Errorf("record %s: %w", k, err)
@@ -63,12 +68,12 @@ func All(view ledger.View) ([]Record, error) {
 
 // Current is the newest finished base of a pool, as recorded.
 func Current(view ledger.View, pool string) (Record, bool) {
-	all, err := All(view)
+	all, err := of(view, pool)
 	if err != nil {
 		return Record{}, false
 	}
 	for _, r := range slices.Backward(all) {
-		if r.Pool == pool && r.UUID != "" {
+		if r.UUID != "" {
 			return r, true
 		}
 	}

@@ -267,7 +267,7 @@ func (s Settings) seal(ctx context.Context, h host.Host, r *Record) ([]ledger.Fa
 // made. What a dead run left of one that was never finished is cleared away
 // first, and its number is taken again.
 func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.Decision, Record, error) {
-	all, err := All(view)
+	all, err := of(view, pool)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
@@ -277,9 +277,6 @@ func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.De
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
 	why, generation := "the pool has none", 0
 	for _, r := range slices.Backward(all) {
-		if r.Pool != pool {
-			continue
-		}
 		ok, reason := r.valid(seen)
 		switch {
 		case ok:
