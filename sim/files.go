@@ -120,21 +120,25 @@ func (f *mountedFiles) Stat(name string) (host.Info, error) {
 }
 
 func (f *mountedFiles) ReadDir(name string) ([]host.Info, error) {
-	at, err := f.check("open", name)
-	if err != nil {
-		return nil, err
+	full := f.full(name)
+	infos, err := f.Files.ReadDir(name)
+	if path.Dir(hidden) == full {
+		infos = slices.DeleteFunc(infos, func(i host.Info) bool { return i.Name == path.Base(hidden) })
 	}
-	if mode := deviceMode(at.full + "/disk"); mode != 0 {
+	below := strings.TrimSuffix(full, "/") + "/"
+	refused := f.mounts.judge(func(m moment) error {
+		_, err := m.check("open", full)
+		for i := range infos {
+			infos[i].Device = m.at(below + infos[i].Name).device
+		}
+		return err
+	})
+	switch mode := deviceMode(below + "disk"); {
+	case refused != nil:
+		return nil, named(refused, name)
+	case mode != 0:
 		return f.readDevices(mode), nil
 	}
-	infos, err := f.Files.ReadDir(name)
-	infos = slices.DeleteFunc(infos, func(i host.Info) bool { return path.Join(at.full, i.Name) == hidden })
-	_ = f.mounts.judged(true, func(m moment) error {
-		for i := range infos {
-			infos[i].Device = m.at(path.Join(at.full, infos[i].Name)).device
-		}
-		return nil
-	})
 	return infos, err
 }
 
