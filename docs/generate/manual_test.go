@@ -60,6 +60,18 @@ func TestEveryLinkOfTheManualLeadsSomewhere(t *testing.T) {
 	}
 }
 
+// TestTheFirstPageStaysShort keeps README.md within what is read at one sitting: what
+// does not fit has a page of its own.
+func TestTheFirstPageStaysShort(t *testing.T) {
+	data, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(data), "\n"); lines > 160 {
+		t.Errorf("README.md has %d lines, want at most 160", lines)
+	}
+}
+
 // TestEveryCommandIsExplained holds for each command that it has a sentence
 // and, if it does something, an example.
 func TestEveryCommandIsExplained(t *testing.T) {
