@@ -43,6 +43,7 @@ func TestAgentsAndControlPlanesOfTwoReleases(t *testing.T) {
 		{"doorbell", "doorbell", []string{rings + " 204"}, "doorbell", true},
 	} {
 		t.Run(c.mode+" and "+c.era, func(t *testing.T) {
+			sledtest.Sample(t, c.mode+c.era)
 			synctest.Test(t, func(t *testing.T) {
 				s := sledtest.NearNexus(t, sim.NexusOptions{Era: c.era}, fmt.Sprintf("mode = %q\n", c.mode))
 				s.Run("instance ensure web1")

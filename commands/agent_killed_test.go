@@ -196,6 +196,8 @@ func share(usual, short int) int {
 	switch {
 	case sledtest.Soak():
 		return 1
+	case sledtest.Quick():
+		return 4*short + 1
 	case testing.Short():
 		return short
 	}

@@ -96,6 +96,7 @@ func tamperings() map[string]tampering {
 func TestAZoneThatWasTamperedWithIsNotBootedAsCloned(t *testing.T) {
 	for name, c := range tamperings() {
 		t.Run(name, func(t *testing.T) {
+			sledtest.Sample(t, name)
 			s := rebootedSled(t)
 			macs := s.Run("instance get web1 -o json")
 			s.Run("bootstrap") // only then can anybody get at what is on the pool

@@ -95,6 +95,7 @@ func TestWhatOthersDoToAnInstanceIsSeenToldAndRepaired(t *testing.T) {
 	for _, image := range []bool{false, true} {
 		for _, i := range interferences(image) {
 			t.Run(map[bool]string{false: "", true: "from images: "}[image]+i.name, func(t *testing.T) {
+				sledtest.Sample(t, i.name)
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { i.isRepaired(t, image) })
 			})

@@ -33,6 +33,7 @@ func aSpare(t *testing.T, o sim.Options) again {
 func TestASpareThatWasTamperedWithIsNotTaken(t *testing.T) {
 	for name, c := range tamperings() {
 		t.Run(name, func(t *testing.T) {
+			sledtest.Sample(t, name)
 			s := aSpare(t, sledtest.Small())
 			spare := s.zone
 			c.tamper(s)
@@ -211,6 +212,7 @@ func rebootedSpare(t *testing.T) again {
 func TestASpareOutlivesAReboot(t *testing.T) {
 	for name, c := range tamperings() {
 		t.Run(name, func(t *testing.T) {
+			sledtest.Sample(t, name)
 			s := rebootedSpare(t)
 			spare := s.zone
 			c.tamper(s)

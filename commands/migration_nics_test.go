@@ -121,6 +121,7 @@ func TestTheNICRecordFollowsTheMachine(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			sledtest.Sample(t, name)
 			synctest.Test(t, func(t *testing.T) { story(sledtest.NewDatacentre(t)) })
 		})
 	}

@@ -247,7 +247,7 @@ func TestInstallerIsKilled(t *testing.T) {
 			}
 			want, stride := found(t, whole), 1
 			if sledtest.Quick() {
-				stride = 19
+				stride = 41
 			}
 			seen := map[string]bool{}
 			for at := 1; at <= len(steps); at += stride {

@@ -1,6 +1,7 @@
 package sledtest
 
 import (
+	"hash/crc32"
 	"os"
 	"slices"
 	"testing"
@@ -41,6 +42,14 @@ mtu = 1500
 // Quick says whether a developer waits: -short, and no race detector, which is to see
 // more than that.
 func Quick() bool { return testing.Short() && !Raced }
+
+// Sample skips three of four cases of a table where a developer waits, always the same ones.
+func Sample(t *testing.T, name string) {
+	t.Helper()
+	if Quick() && crc32.ChecksumIEEE([]byte(name))%4 != 0 {
+		t.Skip("one case of four, where a developer waits")
+	}
+}
 
 // Soak says whether time is no matter.
 func Soak() bool { return os.Getenv("SLEDCTL_SOAK") != "" }

@@ -51,7 +51,19 @@ func checkName(name string, types DatasetTypes, modifying bool) error {
 // validName reports whether entity_namecheck passes a name: components of valid
 // bytes between single slashes, and at most one "@" in the last.
 func validName(name string) bool {
-	return regexp.MustCompile(`^[-\w.: %]+(/[-\w.: %]+)*(@[-\w.: %]+)?$`).MatchString(name)
+	filesystem, snapshot, named := strings.Cut(name, "@")
+	for component := range strings.SplitSeq(filesystem, "/") {
+		if !validComponent(component) {
+			return false
+		}
+	}
+	return !named || validComponent(snapshot)
+}
+
+func validComponent(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("-_.: %", r)
+	})
 }
 
 // checkPool says whether a name is one for a pool that is to be made (pool_namecheck).
