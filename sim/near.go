@@ -193,7 +193,7 @@ func (s *Sled) InitNAPI(ctx context.Context, o NAPIOptions) error {
 		n.Checking, n.Shuffled = o.Checking, o.Shuffled
 		n.Tags = []*world.NAPITag{{UUID: tx.UUID(), Name: "admin", MTU: 1500}}
 		n.Networks = []*world.NAPINetwork{{
-			UUID: tx.UUID(), Name: "admin", Subnet: "10.99.99.0/24", Start: "10.99.99.38", End: "10.99.99.250", Gateway: "10.99.99.1",
+			UUID: tx.UUID(), Name: "admin", Etag: napi.NewEtag(tx), Subnet: "10.99.99.0/24", Start: "10.99.99.38", End: "10.99.99.250", Gateway: "10.99.99.1",
 			Resolvers: []string{"10.99.99.11"}, Tag: "admin", MTU: 1500,
 		}}
 		tx.TouchAround()

@@ -79,6 +79,11 @@ func wrong(field, format string, args ...any) fieldFault {
 	return fieldFault{Field: field, Code: "InvalidParameter", Message: fmt.Sprintf(format, args...)}
 }
 
+// strange are parameters that the server does not know.
+func strange(names []string) fieldFault {
+	return fieldFault{Field: names, Code: "UnknownParameters", Message: "Unknown parameters: " + strings.Join(names, ", ")}
+}
+
 func missing(field, message string) fieldFault {
 	return fieldFault{Field: field, Code: "MissingParameter", Message: message}
 }
@@ -107,14 +112,18 @@ func routes() []route {
 		{path: "/nics", methods: append(get((*call).listNICs), post((*call).createNIC))},
 		{path: "/nics/{mac}", methods: append(get((*call).getNIC), method{http.MethodPut, (*call).updateNIC}, method{http.MethodDelete, (*call).deleteNIC})},
 		{path: "/search/nics", methods: get((*call).listNICs), only: func(e era) bool { return e.search }},
-		{path: "/search/ips", methods: get((*call).searchIPs)},
+		{path: "/search/ips", methods: get((*call).searchIPs)[:1]},
 		{path: "/nic_tags", methods: append(get(listed(tags, printTag)), post((*call).createTag))},
+		{path: "/nic_tags/{tag}", methods: get((*call).getTag)},
 		{path: "/networks", methods: append(get(listed(networks, printNetwork)), post((*call).createNetwork))},
-		{path: "/networks/{network}", methods: get((*call).getNetwork)},
+		{path: "/networks/{network}", methods: append(get((*call).getNetwork), method{http.MethodPut, (*call).updateNetwork})},
 		{path: "/networks/{network}/nics", methods: []method{post((*call).createNIC)}},
 		{path: "/networks/{network}/ips/{ip}", methods: get((*call).getIP)},
 		{path: "/network_pools", methods: get((*call).nothing)},
+		{path: "/network_pools/{pool}", methods: get(unknown("network pool"))},
 		{path: "/aggregations", methods: get((*call).nothing)},
+		{path: "/aggregations/{aggregation}", methods: get(unknown("aggregation"))},
+		{path: "/manage/gc", methods: get((*call).collect)},
 		{path: "/fabrics/{owner}/vlans", methods: []method{post((*call).createVLAN)}},
 		{path: "/fabrics/{owner}/vlans/{vlan}/networks", methods: []method{post((*call).createNetwork)}},
 	}
@@ -157,7 +166,7 @@ func (s *server) answer(r *http.Request, body []byte) (answer, error) {
 		return answer{}, err
 	}
 	for _, route := range routes() {
-		params, ok := serve.Match(route.path, r.URL.Path)
+		params, ok := serve.MatchAll(route.path, r.URL.Path)
 		if !ok || route.only != nil && !route.only(c.era) {
 			continue
 		}
@@ -237,3 +246,16 @@ func (c *call) ping() (answer, error) {
 
 // nothing is a list of what there is none of here.
 func (c *call) nothing() (answer, error) { return answer{status: http.StatusOK, body: []int{}}, nil }
+
+// unknown is one of those.
+func unknown(kind string) func(*call) (answer, error) {
+	return func(*call) (answer, error) { return answer{}, notFound("%s not found", kind) }
+}
+
+// collect frees the server's memory.
+//
+// Guess napi-words-for-gc: what a NAPI says of its garbage collection; nothing depends on it.
+// Check: `curl -i NAPI/manage/gc`
+func (c *call) collect() (answer, error) {
+	return answer{status: http.StatusOK, body: struct{}{}}, nil
+}

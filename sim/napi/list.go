@@ -90,6 +90,10 @@ func (c *call) query() (query, error) {
 	for _, key := range keysInOrder(c.r.URL.RawQuery) {
 		given := strings.Split(strings.Join(values[key], ","), ",")
 		switch {
+		case malformed(key, values[key]) != "" && c.era.strict:
+			errs = append(errs, wrong(key, "%s", malformed(key, values[key])))
+		case key == "limit" && c.era.paging && len(values[key]) > 1:
+			return q, errGone // the process ends
 		case known[key] != nil && (key != "cn_uuid" || c.era.cn):
 			uuids := strings.HasSuffix(key, "_uuid")
 			if uuids && values.Get(key) == "" {
@@ -112,7 +116,7 @@ func (c *call) query() (query, error) {
 		}
 	}
 	if len(unknown) > 0 && !loose {
-		errs = append(errs, fieldFault{Field: unknown, Code: "UnknownParameters", Message: "Unknown parameters: " + strings.Join(unknown, ", ")})
+		errs = append(errs, strange(unknown))
 	}
 	if len(errs) > 0 {
 		return q, invalid(errs...)
@@ -120,9 +124,43 @@ func (c *call) query() (query, error) {
 	return q, nil
 }
 
+// malformed says what is wrong with how often a filter is given, or with a value
+// that is empty.
+func malformed(key string, values []string) string {
+	switch {
+	case key == "state" && len(values) > 1:
+		return "must be a string"
+	case key == "state" && values[0] == "":
+		return "must not be empty"
+	case (key == "belongs_to_type" || strings.HasPrefix(key, "nic_tag")) && strings.Join(values, "") == "":
+		return "must be an array of strings"
+	}
+	return ""
+}
+
+// integer reads a number as the server does (jsprim's parseInteger): with a sign,
+// and with 0x for those to another base.
+func integer(s string) (int, error) {
+	digits, negative := strings.CutPrefix(s, "-")
+	if !negative {
+		digits = strings.TrimPrefix(digits, "+")
+	}
+	base := 10
+	for prefix, other := range map[string]int{"0b": 2, "0o": 8, "0t": 10, "0x": 16} {
+		if rest, has := strings.CutPrefix(strings.ToLower(digits), prefix); has {
+			digits, base = rest, other
+		}
+	}
+	n, err := strconv.ParseUint(digits, base, 31)
+	if negative {
+		return -int(n), err
+	}
+	return int(n), err
+}
+
 // page reads limit or offset.
 func (q *query) page(key, value string) []fieldFault {
-	n, err := strconv.Atoi(value)
+	n, err := integer(value)
 	switch {
 	case key == "limit" && (err != nil || n < 1 || n > maxPage):
 		return []fieldFault{wrong("limit", "invalid limit, must be an integer greater than 0 or less than or equal to 1000")}

@@ -2,8 +2,10 @@ package napi
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -28,13 +30,14 @@ type printedNetwork struct {
 	Gateway     string            `json:"gateway,omitempty"`
 	Routes      map[string]string `json:"routes,omitempty"`
 	Owner       string            `json:"owner_uuid,omitempty"`
+	Owners      []string          `json:"owner_uuids,omitempty"`
 	Netmask     string            `json:"netmask"`
 }
 
 func printNetwork(net *world.NAPINetwork) printedNetwork {
 	p := printedNetwork{
 		Family: "ipv4", MTU: net.MTU, Tag: net.Tag, Name: net.Name, Start: net.Start, End: net.End, Subnet: net.Subnet, UUID: net.UUID, VLAN: net.VLAN,
-		Resolvers: net.Resolvers, Gateway: net.Gateway, Routes: net.Routes, Owner: net.Owner, Netmask: netmask(net.Subnet),
+		Resolvers: net.Resolvers, Gateway: net.Gateway, Routes: net.Routes, Owner: net.Owner, Owners: net.Owners, Netmask: netmask(net.Subnet),
 	}
 	if net.VNet != 0 {
 		no := false
@@ -100,10 +103,13 @@ func (c *call) createNetwork() (a answer, err error) {
 	if _, err := netip.ParsePrefix(given.Subnet); err != nil || given.Name == "" {
 		return a, invalid(wrong("subnet", "Subnet must be in CIDR form"))
 	}
+	if err := checkOwners(given.Owners); err != nil {
+		return a, err
+	}
 	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
 		net := &world.NAPINetwork{
-			UUID: tx.UUID(), Etag: drawEtag(tx), Name: given.Name, Subnet: given.Subnet, Start: given.Start, End: given.End, Gateway: given.Gateway,
-			Resolvers: given.Resolvers, Routes: given.Routes, Tag: given.Tag, VLAN: given.VLAN, MTU: 1500,
+			UUID: tx.UUID(), Etag: NewEtag(tx), Name: given.Name, Subnet: given.Subnet, Start: given.Start, End: given.End, Gateway: given.Gateway,
+			Resolvers: given.Resolvers, Routes: given.Routes, Tag: given.Tag, VLAN: given.VLAN, MTU: 1500, Owners: given.Owners,
 		}
 		if owner := c.params["owner"]; owner != "" {
 			net.Owner, net.Tag, net.MTU = owner, "sdc_overlay", 1400
@@ -123,6 +129,39 @@ func (c *call) createNetwork() (a answer, err error) {
 	return a, err
 }
 
+// checkOwners refuses what is no list of owners.
+func checkOwners(owners []string) error {
+	if bad := slices.DeleteFunc(slices.Clone(owners), isUUID); len(bad) > 0 {
+		return invalid(fieldFault{Field: "owner_uuids", Code: "InvalidParameter", Message: "invalid UUID", Invalid: bad})
+	}
+	return nil
+}
+
+// updateNetwork changes what is given of a network.
+//
+// Guess napi-network-update: which members of a network a NAPI lets be changed, and that it drops
+// others.
+// Check: `curl -i -X PUT NAPI/networks/UUID -d …`
+func (c *call) updateNetwork() (a answer, err error) {
+	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
+		net, err := c.network(n)
+		if err != nil {
+			return err
+		}
+		p := printNetwork(net)
+		p.Owners, p.Routes = slices.Clone(p.Owners), maps.Clone(p.Routes)
+		if err := cmp.Or(c.given(&p), checkOwners(p.Owners)); err != nil {
+			return err
+		}
+		net.Etag = NewEtag(tx)
+		net.Name, net.Gateway, net.Resolvers, net.Start, net.End = p.Name, p.Gateway, p.Resolvers, p.Start, p.End
+		net.Routes, net.Owners = p.Routes, p.Owners
+		a = c.tagged(net.Etag, printNetwork(net))
+		return nil
+	})
+	return a, err
+}
+
 func (c *call) createVLAN() (a answer, err error) {
 	var given struct {
 		Name string `json:"name"`
@@ -133,7 +172,7 @@ func (c *call) createVLAN() (a answer, err error) {
 	}
 	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
 		const vnets = 1 << 24 // VXLAN's
-		v := &world.NAPIVLAN{Name: given.Name, Owner: c.params["owner"], VLAN: given.VLAN, VNet: int(tx.Draw("napi vnet")%(vnets-1)) + 1, Etag: drawEtag(tx)}
+		v := &world.NAPIVLAN{Name: given.Name, Owner: c.params["owner"], VLAN: given.VLAN, VNet: int(tx.Draw("napi vnet")%(vnets-1)) + 1, Etag: NewEtag(tx)}
 		n.VLANs = append(n.VLANs, v)
 		a = c.tagged(v.Etag, map[string]any{"name": v.Name, "owner_uuid": v.Owner, "vlan_id": v.VLAN, "vnet_id": v.VNet})
 		return nil
@@ -181,8 +220,17 @@ func (c *call) getIP() (a answer, err error) {
 
 func (c *call) searchIPs() (a answer, err error) {
 	ip := c.r.URL.Query().Get("ip")
-	if ip == "" {
-		return a, invalid(missing("ip", "Missing parameter"))
+	var errs []fieldFault
+	if _, err := netip.ParseAddr(ip); ip == "" {
+		errs = append(errs, missing("ip", "Missing parameter"))
+	} else if err != nil {
+		errs = append(errs, wrong("ip", "invalid IP address"))
+	}
+	if others := slices.DeleteFunc(keysInOrder(c.r.URL.RawQuery), func(key string) bool { return key == "ip" }); len(others) > 0 {
+		errs = append(errs, strange(others))
+	}
+	if len(errs) > 0 {
+		return a, invalid(errs...)
 	}
 	err = c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
 		var found []printedIP
@@ -196,35 +244,6 @@ func (c *call) searchIPs() (a answer, err error) {
 			return notFound("No networks found matching search criteria")
 		}
 		a = answer{status: http.StatusOK, body: found}
-		return nil
-	})
-	return a, err
-}
-
-// printedTag is a tag as it is written.
-type printedTag struct {
-	MTU  int    `json:"mtu"`
-	Name string `json:"name"`
-	UUID string `json:"uuid"`
-}
-
-func printTag(t *world.NAPITag) printedTag { return printedTag{t.MTU, t.Name, t.UUID} }
-
-// Guess napi-words-for-a-doubled-tag: how a NAPI refuses a nic tag that is missing or exists
-// already.
-// Check: `curl -i NAPI/nic_tags -d name=admin`
-func (c *call) createTag() (a answer, err error) {
-	var given printedTag
-	if err := c.given(&given); err != nil {
-		return a, err
-	}
-	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
-		if given.Name == "" || hasTag(n, given.Name) {
-			return invalid(fieldFault{Field: "name", Code: "Duplicate", Message: "Missing, or already exists"})
-		}
-		t := &world.NAPITag{UUID: tx.UUID(), Name: given.Name, MTU: 1500}
-		n.Tags = append(n.Tags, t)
-		a = answer{status: http.StatusOK, body: printTag(t)}
 		return nil
 	})
 	return a, err

@@ -105,6 +105,9 @@ func (c *call) race(mac string) error {
 	})
 }
 
+// noMAC is an address that is none: the server draws one, as where none is given.
+const noMAC = "00:00:00:00:00:00"
+
 func (c *call) createNIC() (a answer, err error) {
 	body, err := c.readBody()
 	if err != nil {
@@ -131,7 +134,7 @@ func (c *call) createNIC() (a answer, err error) {
 		if len(errs) > 0 {
 			return refuse(errs)
 		}
-		if mac == "" {
+		if mac == "" || mac == noMAC {
 			d := tx.Draw("napi mac")
 			mac = fmt.Sprintf("90:b8:d0:%02x:%02x:%02x", byte(d), byte(d>>8), byte(d>>16)) // Triton's own
 		}

@@ -34,15 +34,42 @@ func (c *call) readBody() (map[string]any, error) {
 
 // given reads the body. The message is close to that of node.js about such a text.
 func (c *call) given(to any) error {
-	err := json.Unmarshal(c.body, to)
+	body := c.body
+	if len(body) == 0 { // is no parameter
+		body = []byte("{}")
+	}
+	err := json.Unmarshal(body, to)
 	if err == nil {
 		return nil
 	}
 	complaint := "Unexpected end of JSON input"
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.Contains(err.Error(), "unexpected end") {
-		complaint = fmt.Sprintf("Expected property name or '}' in JSON at position %d", syntax.Offset-1)
+		complaint = unexpected(string(body), int(syntax.Offset)-1, err)
 	}
 	return &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint}
+}
+
+// unexpected is what node.js says of a character that cannot stand where it does,
+// with ten characters of the text on either side.
+func unexpected(text string, at int, err error) string {
+	if strings.Contains(err.Error(), "object key") {
+		return fmt.Sprintf("Expected property name or '}' in JSON at position %d", at)
+	}
+	const around = 10
+	before, after := "", ""
+	from, to := max(0, at-around), min(len(text), at+around)
+	switch {
+	case len(text) <= 2*around:
+		from, to = 0, len(text)
+	case from > 0:
+		before = "..."
+		fallthrough
+	default:
+		if to < len(text) {
+			after = "..."
+		}
+	}
+	return fmt.Sprintf(`Unexpected token '%c', %s"%s"%s is not valid JSON`, text[at], before, text[from:to], after)
 }
 
 // nicParams checks the parameters of a NIC, each by itself. Others are dropped,
@@ -65,7 +92,7 @@ func nicParams(n *world.NAPI, body map[string]any) (params, []fieldFault) {
 		p[name] = value
 	}
 	if n.Checking == "strict" && len(unknown) > 0 {
-		errs = append(errs, fieldFault{Field: unknown, Code: "UnknownParameters", Message: "Unknown parameters: " + strings.Join(unknown, ", ")})
+		errs = append(errs, strange(unknown))
 	}
 	return p, errs
 }
@@ -110,12 +137,13 @@ func checkUUID(_ *world.NAPI, name string, value any) (any, *fieldFault) {
 	return bad(name, "invalid UUID")
 }
 
-// Guess napi-words-for-no-network: a NAPI says "invalid UUID" also of a UUID that is no network's.
-// Check: `curl -i NAPI/nics?network_uuid=UUID`
 func checkNetwork(n *world.NAPI, name string, value any) (any, *fieldFault) {
 	s, _ := value.(string)
 	net := findNetwork(n, s)
-	if net == nil {
+	switch {
+	case net == nil && isUUID(s):
+		return bad(name, "network does not exist")
+	case net == nil:
 		return bad(name, "invalid UUID")
 	}
 	return net.UUID, nil
@@ -164,10 +192,14 @@ func hasTag(n *world.NAPI, name string) bool {
 }
 
 func checkTag(n *world.NAPI, name string, value any) (any, *fieldFault) {
-	if s, ok := value.(string); ok && hasTag(n, s) {
-		return s, nil
+	s, ok := value.(string)
+	switch {
+	case !ok:
+		return bad(name, "must be a string")
+	case !hasTag(n, s):
+		return bad(name, "nic tag does not exist")
 	}
-	return bad(name, "nic tag does not exist")
+	return s, nil
 }
 
 func checkTags(n *world.NAPI, name string, value any) (any, *fieldFault) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -14,7 +15,7 @@ func release(tx *world.Tx, n *world.NAPI, r *record) {
 	if ip == nil || ip.BelongsToUUID != r.BelongsToUUID {
 		return
 	}
-	ip.Etag = drawEtag(tx)
+	ip.Etag = NewEtag(tx)
 	ip.BelongsToType, ip.BelongsToUUID = "", ""
 	if !ip.Reserved {
 		ip.OwnerUUID = ""
@@ -78,8 +79,8 @@ func connect(tx *world.Tx, n *world.NAPI, r, was *record, p params) []fieldFault
 		}
 	}
 	if net == nil {
-		if tag := p.text("nic_tag"); tag != "" {
-			r.Tag = tag
+		if tag, _, _ := strings.Cut(p.text("nic_tag"), "/"); tag != "" {
+			r.Tag = tag // without the virtual network
 		}
 		return nil
 	}
@@ -108,7 +109,7 @@ func connect(tx *world.Tx, n *world.NAPI, r, was *record, p params) []fieldFault
 		reserved = old.Reserved
 	}
 	n.IPs[net.UUID+"/"+ip] = &world.NAPIIP{
-		Etag: drawEtag(tx), Reserved: reserved, BelongsToType: r.BelongsToType, BelongsToUUID: r.BelongsToUUID, OwnerUUID: r.OwnerUUID,
+		Etag: NewEtag(tx), Reserved: reserved, BelongsToType: r.BelongsToType, BelongsToUUID: r.BelongsToUUID, OwnerUUID: r.OwnerUUID,
 	}
 	return nil
 }
@@ -148,13 +149,21 @@ func fits(net *world.NAPINetwork, r *record, p params) []fieldFault {
 	if tag, given := p["nic_tag"].(string); given && tag != net.Tag && tag != fmt.Sprintf("%s/%d", net.Tag, net.VNet) {
 		errs = append(errs, wrong("network_uuid", "The nic_tag of all specified IPv4 and IPv6 networks must match (have %q and %q)", tag, net.Tag))
 	}
-	if net.Owner != "" && r.OwnerUUID != net.Owner && p["check_owner"] != false {
+	if !mayUse(net, r.OwnerUUID) && p["check_owner"] != false {
 		errs = append(errs, wrong("owner_uuid", "network owner_uuids do not match"))
 	}
 	if net.VNet != 0 && r.CNUUID == "" {
 		errs = append(errs, missing("cn_uuid", "Missing parameter"))
 	}
 	return errs
+}
+
+// mayUse reports whether an owner may have NICs on a network.
+func mayUse(net *world.NAPINetwork, owner string) bool {
+	if net.Owner == "" && len(net.Owners) == 0 {
+		return true
+	}
+	return owner == net.Owner || slices.Contains(net.Owners, owner)
 }
 
 // usable says why a record cannot have an address.

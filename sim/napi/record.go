@@ -91,11 +91,11 @@ func printTime(t time.Time) string {
 
 // stamp makes another version of a record.
 func stamp(tx *world.Tx, r *record) {
-	r.Etag, r.Modified = drawEtag(tx), tx.Now
+	r.Etag, r.Modified = NewEtag(tx), tx.Now
 }
 
-// drawEtag draws the tag of a version.
-func drawEtag(tx *world.Tx) string { return fmt.Sprintf("%08X", uint32(tx.Draw("napi etag"))) }
+// NewEtag draws the tag of a version.
+func NewEtag(tx *world.Tx) string { return fmt.Sprintf("%08X", uint32(tx.Draw("napi etag"))) }
 
 // New is a NAPI that knows of nothing.
 func New(address, eraName string) *world.NAPI {

@@ -13,16 +13,27 @@ import (
 )
 
 // Match compares a path with the pattern of a route, of which a segment of the
-// form {name} takes any that is not empty, and gives these by their names.
+// form {name} takes any that is not empty, and gives these by their names. A slash
+// at the end of the path counts for nothing.
 func Match(pattern, path string) (params map[string]string, ok bool) {
-	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
+	params, ok = MatchAll(pattern, strings.TrimSuffix(path, "/"))
+	for _, value := range params {
+		ok = ok && value != ""
+	}
+	return params, ok
+}
+
+// MatchAll is Match for servers that take a path as it stands, its last slash
+// included, and in which a segment may be empty.
+func MatchAll(pattern, path string) (params map[string]string, ok bool) {
+	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
 		return nil, false
 	}
 	params = map[string]string{}
 	for i, w := range want {
 		switch {
-		case strings.HasPrefix(w, "{") && got[i] != "":
+		case strings.HasPrefix(w, "{"):
 			params[strings.Trim(w, "{}")] = got[i]
 		case w != got[i]:
 			return nil, false

@@ -57,8 +57,9 @@ type NAPINetwork struct {
 	Tag       string            `json:"tag"`
 	VLAN      int               `json:"vlan"`
 	MTU       int               `json:"mtu"`
-	Owner     string            `json:"owner,omitempty"` // of a fabric network
-	VNet      int               `json:"vnet,omitempty"`  // of a fabric network
+	Owner     string            `json:"owner,omitempty"`  // of a fabric network
+	Owners    []string          `json:"owners,omitempty"` // who alone may have NICs on it
+	VNet      int               `json:"vnet,omitempty"`   // of a fabric network
 }
 
 // NAPITag is a NIC tag.
