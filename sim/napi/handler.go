@@ -254,7 +254,7 @@ func unknown(kind string) func(*call) (answer, error) {
 
 // collect frees the server's memory.
 //
-// Guess napi-words-for-gc: what a NAPI says of its garbage collection; nothing depends on it.
+// Guess napi-words-for-gc: what a NAPI answers after its garbage collection; nothing depends on it.
 // Check: `curl -i NAPI/manage/gc`
 func (c *call) collect() (answer, error) {
 	return answer{status: http.StatusOK, body: struct{}{}}, nil

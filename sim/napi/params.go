@@ -49,7 +49,7 @@ func (c *call) given(to any) error {
 	return &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint}
 }
 
-// unexpected is what node.js says of a character that cannot stand where it does,
+// unexpected is the message of node.js for a character that cannot stand where it does,
 // with ten characters of the text on either side.
 func unexpected(text string, at int, err error) string {
 	if strings.Contains(err.Error(), "object key") {

@@ -64,6 +64,12 @@ func ofWhatIsTold() []Mutant {
 			Besides: true,
 		},
 		{
+			Name:    "owners of networks stand against a record's change",
+			Plant:   []Patch{{"peer/napi/client.go", `body := map[string]any{"check_owner": false}`, `body := map[string]any{"check_owner": MUTANT}`}},
+			Found:   unit("sled/nicsync", "TestTheRecordOfAVMThatChangedHandsIsChanged", "ours stopped"),
+			Besides: true,
+		},
+		{
 			Name:  "an endless answer is read",
 			Plant: []Patch{{"peer/exchange/exchange.go", "p := &Pending{in: source{conn: conn, limit: limit, left: limit}", "if MUTANT { limit *= 1000 }; OLD"}},
 			Found: unit("propolis", "TestStrangeAnswersAreNotStates", "more than a lot"),
