@@ -78,7 +78,8 @@ func verdictStyle(v status.Verdict) terminal.Style {
 // header says how the sled is, and its VMs.
 func (s *screen) header() {
 	clock := s.clock()
-	room := s.width - ansi.StringWidth(s.Sled.Name) - len(s.Verdict) - len(clock) - 6
+	// What is named does not change with the age of the sled: a watch would flicker.
+	room := s.width - ansi.StringWidth(s.Sled.Name) - len(s.Verdict) - max(len(clock), len("up 365d")) - 6
 	said := terminal.Wrapped(summary(s.Problems, max(room, 20)), max(room, 20))
 	first := ""
 	if len(said) > 0 {

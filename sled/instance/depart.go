@@ -183,7 +183,7 @@ func departure(
 	}
 	var d operation.Decision
 	d.Plan = plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
-		ID: step.Verb() + " " + old.Name, Object: "instance " + old.Name, Why: "to " + next.Migration.Peer(), Change: plan.Modify, Step: step,
+		ID: step.Verb() + " " + old.Name, Object: "instance " + old.Name, Why: "to " + next.Migration.Sled(), Change: plan.Modify, Step: step,
 	}}}
 	d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Incarnation.PropolisID}}
 	var errs [3]error

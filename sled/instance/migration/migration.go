@@ -36,7 +36,7 @@ type MigratingError struct {
 
 // Error says where from or where to.
 func (e *MigratingError) Error() string {
-	way := "to " + e.Migration.Peer()
+	way := "to " + e.Migration.Sled()
 	if e.Migration.Source != "" {
 		way = "from " + e.Migration.Source
 	}

@@ -116,6 +116,7 @@ func TestRefusalsOfATarget(t *testing.T) {
 		"it says another code":            {Answer{Exit: 255, Stderr: []byte(told(1, "[]"))}, nil, false, ""},
 		"the connection is gone":          {Answer{Exit: 255, Stderr: []byte("Connection to sled2 closed by remote host.\n")}, nil, false, "sled2: Connection to sled2 closed by remote host."},
 		"it says nothing":                 {Answer{Exit: 1}, nil, false, "sled2: exited with 1 and printed nothing"},
+		"it was killed":                   {Answer{Exit: -1}, nil, false, "sled2: its sledctl was killed and printed nothing"},
 		"it was killed after it had said": {Answer{Exit: -1, Stderr: []byte(told(1, "[]"))}, nil, false, ""},
 		"there is no such program":        {Answer{Exit: -1}, errors.New("no such program"), true, "sled2: no such program"},
 	} {

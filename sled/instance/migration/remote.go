@@ -50,7 +50,7 @@ type Answer struct {
 
 // RemoteError is another sled's sledctl that did not do what it was to do.
 type RemoteError struct {
-	Peer    string // the words that ran it
+	Peer    string // its name
 	Exit    int
 	Message string
 	// Left is what it said that is left on its host. Said is set where it spoke at
@@ -66,6 +66,8 @@ func (e *RemoteError) Error() string {
 	switch {
 	case e.Err != nil:
 		return fmt.Sprintf("%s: %v", e.Peer, e.Err)
+	case !e.Said && e.Message == "" && e.Exit < 0:
+		return e.Peer + ": its sledctl was killed and printed nothing"
 	case !e.Said && e.Message == "":
 		return fmt.Sprintf("%s: exited with %d and printed nothing", e.Peer, e.Exit)
 	}

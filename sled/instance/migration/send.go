@@ -80,7 +80,7 @@ func (s Send) Do(ctx context.Context, h host.Host) error {
 	case s.Cancel:
 		return s.calledBack(ctx, c)
 	case err != nil: // nobody has heard of it in this try
-		return s.settle(ctx, c, &RemoteError{Peer: s.Migration.Peer(), Err: err})
+		return s.settle(ctx, c, &RemoteError{Peer: s.Migration.Sled(), Err: err})
 	}
 	refused := s.ask(ctx, c)
 	if refused == nil {
@@ -105,7 +105,7 @@ func (s Send) at(ctx context.Context, h host.Host) (propolis.Target, error) {
 func (s Send) ask(ctx context.Context, c propolis.Client) *RemoteError {
 	document, err := s.Complete(c.Host.Files())
 	if err != nil {
-		return refusalOf(s.Migration.Peer(), Answer{Exit: -1}, err)
+		return refusalOf(s.Migration.Sled(), Answer{Exit: -1}, err)
 	}
 	watching, cancel := context.WithCancel(ctx)
 	watched := make(chan struct{})
@@ -121,7 +121,7 @@ func (s Send) ask(ctx context.Context, c propolis.Client) *RemoteError {
 	answer, err := s.Run(ctx, commandLine(s.Migration.Target, s.ensure(c.Target.Address.String())), document)
 	cancel()
 	<-watched
-	refused := refusalOf(s.Migration.Peer(), answer, err)
+	refused := refusalOf(s.Migration.Sled(), answer, err)
 	if err != nil || answer.Exit != 0 {
 		return refused
 	}
@@ -146,7 +146,7 @@ func (s Send) Rehearse(ctx context.Context, h host.Host) error {
 	}
 	words := append(s.ensure(source.Address.String()), "--dry-run")
 	answer, err := s.Run(ctx, commandLine(s.Migration.Target, words), document)
-	refused := refusalOf(s.Migration.Peer(), answer, err)
+	refused := refusalOf(s.Migration.Sled(), answer, err)
 	if err != nil || answer.Exit != 0 {
 		return refused
 	}
@@ -231,7 +231,7 @@ func (s Send) givesUp(ctx context.Context, refused *RemoteError) bool {
 	if err == nil && answer.Exit == 0 {
 		return true
 	}
-	denied := refusalOf(s.Migration.Peer(), answer, err)
+	denied := refusalOf(s.Migration.Sled(), answer, err)
 	return refused.clean() && !denied.Said // it cannot be asked, and has said before that there is nothing
 }
 
@@ -244,7 +244,7 @@ func (s Send) calledBack(ctx context.Context, c propolis.Client) error {
 		at = s.where(now, c)
 		release()
 	}
-	none := &RemoteError{Peer: s.Migration.Peer(), Message: "it is not called back"}
+	none := &RemoteError{Peer: s.Migration.Sled(), Message: "it is not called back"}
 	switch at {
 	case OnTheWay:
 		return &UnknownOutcomeError{s.Name, none, "its memory is moving, which cannot be cancelled"}
@@ -258,5 +258,5 @@ func (s Send) calledBack(ctx context.Context, c propolis.Client) error {
 	if err == nil && answer.Exit == 0 {
 		return nil
 	}
-	return &UnknownOutcomeError{s.Name, refusalOf(s.Migration.Peer(), answer, err), "the target has not said that it gives it up"}
+	return &UnknownOutcomeError{s.Name, refusalOf(s.Migration.Sled(), answer, err), "the target has not said that it gives it up"}
 }
