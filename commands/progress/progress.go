@@ -5,6 +5,7 @@ package progress
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -148,7 +149,7 @@ func (w *Work) row(now time.Time, width int, called, end string) string {
 		text += "undo "
 	}
 	if w.Steps > 0 {
-		text += fmt.Sprintf("%d/%d  ", w.Step, w.Steps)
+		text += fmt.Sprintf("%*d/%d  ", len(strconv.Itoa(w.Steps)), w.Step, w.Steps)
 	}
 	long, short := text+Words(a.Action), text+verbWords(a.Action)
 	room := width - len(right)

@@ -69,12 +69,12 @@ func TestOneOperationIsALine(t *testing.T) {
 	clone := action("zone.clone", zone, "from propolis_base_101964cb_1", plan.Modify)
 	b.Note(at(0), started("web17", 4, action("vnic.create", "vnic v0", "", plan.Create)))
 	b.Note(at(1), started("web17", 5, clone))
-	want := "web17  5/16  clone the zone from propolis_base_101964cb_1          1.2s    2.2s"
+	want := "web17   5/16  clone the zone from propolis_base_101964cb_1         1.2s    2.2s"
 	if diff := cmp.Diff([]string{want}, b.Lines(at(2.25), 79, 20)); diff != "" {
 		t.Error(diff)
 	}
 	// Where there is no room, the reason goes first.
-	if got := b.Lines(at(2.25), 44, 20); len(got) != 1 || got[0] != "web17  5/16  clone the zone     1.2s    2.2s" {
+	if got := b.Lines(at(2.25), 44, 20); len(got) != 1 || got[0] != "web17   5/16  clone the zone    1.2s    2.2s" {
 		t.Errorf("%q", got)
 	}
 	undoing := operation.Event{Event: plan.Event{Kind: plan.Undoing, Action: clone, Step: 1, Steps: 3}, Verb: "instance ensure", Name: "web17"}
@@ -132,7 +132,7 @@ func TestManyAreCountedAndTheLongestComesFirst(t *testing.T) {
 	got := b.Lines(at(4), 79, 4)
 	want := []string{
 		"instance ensure   2 of 9 done, 3 at work, 2 wait, 2 failed        4.0s  ~7s left",
-		"  web1   7/16  boot the zone                                       4.0s    4.0s",
+		"  web1    7/16  boot the zone                                      4.0s    4.0s",
 		"  (2 more at work)",
 		"FAILED ci3, ci7: out of space",
 	}
