@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
@@ -110,6 +112,21 @@ func (s server) awaits(path, text string) {
 
 func query(expression string) string { return "/api/v1/query?query=" + url.QueryEscape(expression) }
 
+// scraped starts an agent on a sled, and a Prometheus that scrapes it, which it returns.
+func scraped(t *testing.T, s *sledtest.Operator) server {
+	t.Helper()
+	const token = "reader-0123456789-0123456789-0123456789"
+	dir, agent := t.TempDir(), freePort(t)
+	for name, text := range map[string]string{"tokens": "reader " + token + "\n", "token": token} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prometheus := startPrometheus(t, agent, filepath.Join(dir, "token"))
+	go s.On(t.Context(), s.Host(), "agent --listen tcp:"+agent+" --token-file "+filepath.Join(dir, "tokens"))
+	return prometheus
+}
+
 // A real Prometheus scrapes a real agent without an error, and raises the alert of what
 // breaks on the sled, and no other.
 func TestPrometheusScrapesAnAgent(t *testing.T) {
@@ -120,16 +137,7 @@ func TestPrometheusScrapesAnAgent(t *testing.T) {
 	s.Run("bootstrap")
 	s.Run("instance ensure web1")
 	s.Run("doctor")
-	const token = "reader-0123456789-0123456789-0123456789"
-	dir, agent := t.TempDir(), freePort(t)
-	for name, text := range map[string]string{"tokens": "reader " + token + "\n", "token": token} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	prometheus := startPrometheus(t, agent, filepath.Join(dir, "token"))
-	go s.On(t.Context(), s.Host(), "agent --listen tcp:"+agent+" --token-file "+filepath.Join(dir, "tokens"))
-
+	prometheus := scraped(t, s)
 	prometheus.awaits(query("up"), `"1"]`)
 	prometheus.awaits("/api/v1/targets", `"lastError":"","lastScrape`)
 	prometheus.awaits(query(`sledctl_instances_up`), `"1"]`)
@@ -149,4 +157,55 @@ func TestPrometheusScrapesAnAgent(t *testing.T) {
 	}
 	prometheus.awaits(query(`ALERTS{alertstate="firing"}`), `"alertname":"SledctlDoctorFailed"`)
 	prometheus.awaits(query(`ALERTS{alertstate="firing",alertname="SledctlDoctorFailed"}`), `"check":"kernel"`)
+}
+
+// firing is the question whether an alert fires. It does not: the answer is nothing.
+func firing(alert string) string {
+	return query(fmt.Sprintf(`ALERTS{alertstate="firing",alertname=%q}`, alert))
+}
+
+const nothing = `"result":[]`
+
+// An alert fires when something breaks on the sled, and resolves when an operator has done what
+// it says.
+func TestAlertsFireAndResolve(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for scrapes")
+	}
+	s := sledtest.New(t, sim.Options{Seed: 1, M2: 2, U2: 2}, "")
+	s.Run("bootstrap")
+	s.Run("instance ensure web1")
+	prometheus := scraped(t, s)
+	prometheus.awaits(query("sledctl_instances_up"), `"1"]`)
+	prometheus.awaits("/api/v1/alerts", `{"alerts":[]}`)
+
+	s.Arm(world.Fault{Name: world.FaultCrash, Match: "propolis * GET instance", Times: 1})
+	prometheus.awaits(firing("SledctlInstanceDown"), `"1"]`)
+	s.Run("instance start --failed")
+	prometheus.awaits(firing("SledctlInstanceDown"), nothing)
+
+	onDisk(s, zfs.LoseDisk, "c2t0d0")
+	prometheus.awaits(firing("SledctlPoolDown"), `"pool":"oxi_`)
+	prometheus.awaits(firing("SledctlLedgerCopyMissing"), `"1"]`)
+	onDisk(s, zfs.InsertDisk, "c2t0d0")
+	for _, pool := range regexp.MustCompile(`oxi_\S+`).FindAllString(s.Run("storage list -H --columns name"), 2) {
+		s.Command("zpool clear " + pool) // as docs/doctor.md says
+	}
+	prometheus.awaits(firing("SledctlPoolDown"), nothing)
+	prometheus.awaits(firing("SledctlLedgerCopyMissing"), nothing)
+	prometheus.awaits("/api/v1/alerts", `{"alerts":[]}`)
+}
+
+// onDisk pulls a disk, or puts it in.
+func onDisk(s *sledtest.Operator, do func(*world.Tx, string) bool, name string) {
+	s.T.Helper()
+	err := s.World().Update(s.T.Context(), func(tx *world.Tx) error {
+		if !do(tx, name) {
+			return fmt.Errorf("there is no disk %s", name)
+		}
+		return nil
+	})
+	if err != nil {
+		s.T.Fatal(err)
+	}
 }
