@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/smf"
@@ -25,6 +27,8 @@ func Environ(dir, path string) []string {
 type methods struct {
 	sled  *Sled
 	begun map[methodKey]bool
+	// ended are closed when the process that a service's start method is has ended.
+	ended sync.Map // by FMRI
 }
 
 // methodKey is one run of a method: each start has a contract of its own.
@@ -33,7 +37,8 @@ type methodKey struct {
 	contract   int
 }
 
-// carryOut lets time pass until nothing is scheduled and no method runs.
+// carryOut lets time pass until nothing is scheduled and no method runs, nor any process that
+// a method goes on as.
 func (m *methods) carryOut(ctx context.Context) error {
 	for {
 		var due []smf.MethodCall
@@ -45,7 +50,7 @@ func (m *methods) carryOut(ctx context.Context) error {
 					due = append(due, c)
 				}
 			}
-			return len(due) > 0 || len(calls) == 0 && len(tx.State.Due) == 0
+			return len(due) > 0 || len(calls) == 0 && len(tx.State.Due) == 0 && !smf.Lives(tx, 0)
 		})
 		if err != nil || len(due) == 0 {
 			return err
@@ -81,7 +86,14 @@ func (m *methods) run(ctx context.Context, call smf.MethodCall) {
 	}
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exec "+script)
 	cmd.Dir, cmd.Env = "/", append(os.Environ(), environ...)
+	if call.Child {
+		m.accompany(ctx, call, cmd)
+		return
+	}
 	output, err := cmd.CombinedOutput()
+	if ended, ok := m.ended.Load(call.FMRI); ok && call.Name == "stop" {
+		<-ended.(chan struct{}) // svc.startd waits for the process
+	}
 	exit := 1
 	if cmd.ProcessState != nil {
 		exit = cmd.ProcessState.ExitCode()
@@ -92,4 +104,28 @@ func (m *methods) run(ctx context.Context, call smf.MethodCall) {
 		smf.ProgramEnded(tx, call, exit, string(output))
 		return nil
 	})
+}
+
+// accompany runs a method that goes on as the service's process, until it ends or the sled
+// has it no longer, e.g. after a reboot.
+func (m *methods) accompany(ctx context.Context, call smf.MethodCall, cmd *exec.Cmd) {
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		_ = m.sled.world.Update(ctx, func(tx *world.Tx) error { smf.ProgramEnded(tx, call, 1, err.Error()); return nil })
+		return
+	}
+	pid, ended := cmd.Process.Pid, make(chan struct{})
+	if lock, err := m.sled.tryLock(serverLock(&world.Process{PID: pid})); err == nil { // tells that it lives
+		defer func() { _ = lock.Unlock() }()
+	}
+	m.ended.Store(call.FMRI, ended)
+	_ = m.sled.world.Update(ctx, func(tx *world.Tx) error { smf.ProgramBegan(tx, call, pid); return nil })
+	go func() {
+		_ = m.sled.world.Wait(ctx, func(tx *world.Tx) bool { return !smf.Lives(tx, pid) })
+		_ = cmd.Process.Kill()
+	}()
+	_ = cmd.Wait()
+	close(ended)
+	_ = m.sled.world.Update(ctx, func(tx *world.Tx) error { smf.ChildEnded(tx, call, pid, output.String()); return nil })
 }

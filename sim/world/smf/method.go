@@ -21,7 +21,8 @@ type MethodCall struct {
 	Name       string // start, stop
 	Script     string
 	Env        map[string]string
-	Contract   int // of the start that it belongs to
+	Contract   int  // of the start that it belongs to
+	Child      bool // it goes on as the service's process
 }
 
 // MethodResult is how a method went.
