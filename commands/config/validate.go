@@ -213,7 +213,7 @@ func (n NICs) validate(v *validator) {
 	u, err := url.Parse(n.URL)
 	ok := n.URL == "" || err == nil && u.Scheme == "http" && u.Hostname() != "" && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil
 	v.want(ok, "nics.url", "%q is not the address of a NAPI: http://10.99.99.12", n.URL)
-	const want = "%q is not a UUID in lower case: 564d2cec-64ee-4aca-9e27-d71c02af3b6a"
+	const want = "%q is not a UUID: 564d2cec-64ee-4aca-9e27-d71c02af3b6a"
 	v.want(n.CNUUID == "" || isUUID(n.CNUUID), "nics.cn_uuid", want, n.CNUUID)
 	v.want(n.AdminUUID == "" || isUUID(n.AdminUUID), "nics.admin_uuid", want, n.AdminUUID)
 	v.fits(n.URL == "" || n.CNUUID != "", "nics.cn_uuid", "is not set, and NAPI must be asked for somebody's records")
@@ -222,11 +222,12 @@ func (n NICs) validate(v *validator) {
 	}
 }
 
-// isUUID is what NAPI takes: lower case (sdc-napi lib/util/validate.js).
+// isUUID takes both cases, as programs print either; NAPI is told lower case, the
+// only one that it takes (sdc-napi lib/util/validate.js).
 func isUUID(s string) bool {
 	for i, want := range []int{8, 4, 4, 4, 12} {
 		group, rest, more := strings.Cut(s, "-")
-		if len(group) != want || strings.Trim(group, "0123456789abcdef") != "" || more != (i < 4) {
+		if len(group) != want || strings.Trim(group, "0123456789abcdefABCDEF") != "" || more != (i < 4) {
 			return false
 		}
 		s = rest

@@ -58,7 +58,7 @@ func Settings(e *cli.Env, f Flags) (nicsync.Settings, error) {
 		return nicsync.Settings{}, &cli.UsageError{Text: "nics.url: " + err.Error()}
 	}
 	return nicsync.Settings{
-		Owner: nicsync.Owner{CN: c.NICs.CNUUID, Admin: c.NICs.AdminUUID}, Server: server, Names: cli.Prefixes(c),
+		Owner: nicsync.Owner{CN: strings.ToLower(c.NICs.CNUUID), Admin: strings.ToLower(c.NICs.AdminUUID)}, Server: server, Names: cli.Prefixes(c),
 		AllowNICs: c.NICs.AllowNICsEndpoint || f.allow, WithoutEtag: c.NICs.WithoutEtag || f.withoutEtag,
 		LockFile: napi.LockFile(c.NICs.LockFile), Recorded: recordedVMs,
 		Again: func(n int, err error) (time.Duration, bool) {
