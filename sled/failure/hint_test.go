@@ -60,6 +60,7 @@ func TestAHintNamesTheNextCommand(t *testing.T) {
 		{WithReport(errors.New("no"), operation.Report{ID: "7f96"}), ExitFailed, "sledctl trace 7f96"},
 		{&instance.PartialError{Of: 3, Failures: []instance.Failure{{Name: "web1", Err: errors.New("no")}, {Name: "web2", Err: fault.New(fault.Conflict, "no")}}}, ExitPartial, "run the command again"},
 		{&record.NotFoundError{Name: "web1"}, ExitNotFound, "sledctl instance list"},
+		{&record.InputError{Field: "disk", Absent: true}, ExitNotFound, "choose one that exists"},
 		{&storage.UnknownError{Word: "c1"}, ExitNotFound, "sledctl storage list"},
 		{ledger.ErrNoCopy, ExitNotFound, "sledctl ledger check"},
 		{&instance.NameTakenError{Name: "web1"}, ExitConflict, "sledctl instance list"},

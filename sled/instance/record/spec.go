@@ -133,6 +133,14 @@ func (e *InputError) Kind() fault.Kind {
 	return fault.Usage
 }
 
+// Hint is for a name of nothing; a wrong form has its command's help.
+func (e *InputError) Hint() string {
+	if e.Absent {
+		return "choose one that exists, or create it; then run the same command again"
+	}
+	return ""
+}
+
 // ParseAddress reads dhcp, addrconf or IP/PREFIX[,gateway=IP].
 func ParseAddress(s string) (Address, error) {
 	const want = "dhcp, addrconf or IP/PREFIX[,gateway=IP], as 10.77.0.5/16"
