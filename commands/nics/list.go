@@ -23,7 +23,7 @@ records that NAPI has of them or assigns to this sled.
   arrived                the VM moved here, and its record names another sled: sync claims it
   departed               the VM moved to another sled, which claims the record: sync skips it
   unclaimed              the boot server created it for a link of this sled: sync claims it
-  leaked                 the record names this sled, which lacks the VM: sync removes it
+  leaked                 the record names this sled, which lacks the VM or its NIC: sync removes it
   conflict               sled and record disagree on the owner: an operator must decide
   migrating              the VM is migrating: sync skips its records
   in progress            the VM is being provisioned: sync skips its records

@@ -87,6 +87,9 @@ func (e *TooManyError) Unwrap() error { return host.ErrRefused }
 // errMoves is a record whose VM is being moved since the look.
 var errMoves = errors.New("its VM is being moved by now")
 
+// errHas is a record that was to go, and whose VM has the NIC again.
+var errHas = errors.New("its VM has the NIC by now")
+
 // errOtherwise is a record of whose VM the ledger says something else since
 // the look: it was stopped or forgotten, or has come or gone.
 var errOtherwise = errors.New("the ledger says otherwise of its VM by now")
@@ -94,5 +97,5 @@ var errOtherwise = errors.New("the ledger says otherwise of its VM by now")
 // changed says whether a write failed because the record is another version by
 // now, or its VM is.
 func changed(err error) bool {
-	return errors.Is(err, napi.ErrChanged) || errors.Is(err, napi.ErrNoNIC) || errors.Is(err, errMoves) || errors.Is(err, errOtherwise)
+	return errors.Is(err, napi.ErrChanged) || errors.Is(err, napi.ErrNoNIC) || errors.Is(err, errMoves) || errors.Is(err, errHas) || errors.Is(err, errOtherwise)
 }

@@ -25,6 +25,8 @@ type unmoved struct {
 	// recorded when they were looked at.
 	about func([]VM) []VM
 	told  string
+	// absent is the MAC of a record that goes: no zone of its VM has it.
+	absent string
 }
 
 // Guess disable-during-migration-is-total: `--disable-during-migration`, which RFD 58 asks for and
@@ -33,6 +35,9 @@ type unmoved struct {
 func (o Options) guard(f Finding, recorded []VM, known func(context.Context) ([]VM, error)) napi.Guard {
 	u := unmoved{zones: f.zones, all: o.DisableDuringMigration, known: known, about: f.about}
 	u.told = fmt.Sprint(f.about(recorded))
+	if f.Removed {
+		u.absent = f.MAC
+	}
 	return u
 }
 
@@ -47,16 +52,19 @@ func (f Finding) about(recorded []VM) []VM {
 	return all
 }
 
-// Check is part of napi.Guard. The error is errMoves or errOtherwise, or a
+// Check is part of napi.Guard. The error is errMoves, errHas or errOtherwise, or a
 // *MovingError where any VM's move forbids the write.
 func (u unmoved) Check(ctx context.Context, files host.Files) error {
 	for _, name := range u.zones {
-		why, err := marked(files, name+suffix)
+		c, err := config(files, name+suffix)
+		why := moving(c)
 		switch {
 		case err != nil:
 			return err
 		case why != "" && !u.all:
 			return fmt.Errorf("%w: %s: %s", errMoves, name, why)
+		case u.absent != "" && hasNet(c, u.absent):
+			return errHas
 		}
 	}
 	if err := u.recorded(ctx); err != nil || !u.all {
@@ -72,7 +80,8 @@ func (u unmoved) Check(ctx context.Context, files host.Files) error {
 			continue
 		}
 		// What is no configuration of a VM, as a template, says nothing.
-		if why, err := marked(files, f.Name); err == nil && why != "" {
+		c, err := config(files, f.Name)
+		if why := moving(c); err == nil && why != "" {
 			return &MovingError{VM: name, Why: why}
 		}
 	}
@@ -106,19 +115,26 @@ func (u unmoved) recorded(ctx context.Context) error {
 
 const suffix = ".xml"
 
-// marked says why the VM of a configuration is left alone; empty: it is not, or
-// its zone is gone.
-func marked(files host.Files, file string) (why string, err error) {
+// config is the configuration of a zone as it is now; none, if the zone is gone.
+func config(files host.Files, file string) (zone.Config, error) {
 	data, err := host.ReadFile(files, path.Join(zone.Dir, file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return zone.Config{}, nil
 	}
 	if err != nil {
-		return "", err
+		return zone.Config{}, err
 	}
 	_, c, err := zone.ParseConfig(data)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
+		return zone.Config{}, fmt.Errorf("%s: %w", file, err)
 	}
-	return moving(c), nil
+	return c, nil
+}
+
+// hasNet reports whether a zone is configured to have a NIC of this MAC.
+func hasNet(c zone.Config, mac string) bool {
+	return slices.ContainsFunc(c.Nets, func(n zone.Net) bool {
+		has, err := napi.ParseMAC(n.MAC)
+		return err == nil && has == mac
+	})
 }

@@ -37,6 +37,8 @@ type VM struct {
 	Handover ledger.Fact
 	NICs     []NIC
 	zones    []string // that are it
+	// blind says that a zone of it has no configuration: it may have more NICs.
+	blind bool
 }
 
 // NIC is a NIC that is here.
@@ -103,6 +105,7 @@ func (vm VM) and(other VM) VM {
 	if vm.Arrived == "" {
 		vm.Arrived = other.Arrived
 	}
+	vm.blind = vm.blind || other.blind
 	vm.IDs = append(slices.Clip(vm.IDs), other.IDs...)
 	vm.zones = append(slices.Clip(vm.zones), other.zones...)
 	vm.NICs = slices.Clip(vm.NICs)
@@ -221,7 +224,10 @@ func here(names naming.Prefixes, zones []zone.Zone, configs map[string]zone.Conf
 	for _, z := range zones {
 		if z.Name != zone.Global {
 			seen[z.Name] = true
-			vms = append(vms, vmOf(names, z, configs[z.Name], links, lent))
+			c, configured := configs[z.Name]
+			vm := vmOf(names, z, c, links, lent)
+			vm.blind = !configured
+			vms = append(vms, vm)
 		}
 	}
 	for name, c := range configs { // one that appeared between the listings

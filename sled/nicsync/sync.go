@@ -189,11 +189,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // findings judges what was seen. A record goes only if it was leaked at the first
-// look and at the last, and was the same record both times.
+// look and at the last, for one reason, and was the same record both times: a VM that
+// came meanwhile may be about to get its NICs.
 func (s Settings) findings(found seen) []Finding {
-	first := map[string]bool{}
+	first := map[string]string{}
 	for _, f := range Judge(s.Owner, found.first, found.records) {
-		first[f.MAC] = f.Removed
+		if f.Removed {
+			first[f.MAC] = f.Reason
+		}
 	}
 	all := Judge(s.Owner, found.local, found.records)
 	for i := range all {
@@ -203,7 +206,7 @@ func (s Settings) findings(found seen) []Finding {
 		}
 		now, read := found.again[f.MAC]
 		switch {
-		case !first[f.MAC]:
+		case first[f.MAC] != f.Reason:
 			f.keep("it was not a moment ago")
 		case found.again != nil && !read:
 			f.keep("and gone by now")

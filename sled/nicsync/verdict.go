@@ -21,7 +21,7 @@ const (
 	Unclaimed  Verdict = "unclaimed"             // made by the boot server for a link of this sled
 	Arrived    Verdict = "arrived"               // of a VM that came from another sled, which it still says
 	Departed   Verdict = "departed"              // of a VM that went to another sled, which is to claim it
-	Leaked     Verdict = "leaked"                // of this sled, and of a VM that is not on it
+	Leaked     Verdict = "leaked"                // of this sled, and of a VM that is not on it, or no longer has the NIC
 	Conflict   Verdict = "conflict"              // sled and record disagree on whose it is
 	NotOurs    Verdict = "foreign"
 	Migrating  Verdict = "migrating"   // of a VM that is being moved
@@ -137,10 +137,8 @@ func (f *Finding) judgeZone(owner Owner, local Local) {
 		f.judgeOurs(owner)
 	case exists && r.CNUUID == "":
 		f.is(NotOurs, "the record says no sled, and no NIC of %s with this MAC is seen", vm.Name)
-	case exists && vm.State == napi.StateRunning:
-		f.is(Conflict, "%s runs here, and has no NIC with this MAC", vm.Name)
 	case exists:
-		f.judgeOurs(owner)
+		f.judgeTakenOut(owner, vm)
 	default:
 		f.judgeAbsent(local)
 	}
@@ -155,6 +153,25 @@ func (f *Finding) judgeElsewhere(owner Owner, arrived, here bool) {
 		f.is(Conflict, "the record says sled %s, and it is of %s here", f.Record.CNUUID, cmp.Or(f.VM, f.Link))
 	default:
 		f.is(NotOurs, "the record says sled %s", f.Record.CNUUID)
+	}
+}
+
+// judgeTakenOut judges a record of this sled, of a VM that is here and has no NIC
+// with its MAC.
+func (f *Finding) judgeTakenOut(owner Owner, vm VM) {
+	r := f.Record
+	switch {
+	case f.Link != "":
+		f.is(Conflict, "the record says VM %s, and link %s has its MAC", r.BelongsToUUID, f.Link)
+	case vm.blind && vm.State == napi.StateRunning:
+		f.is(Conflict, "%s runs here, and no NIC with this MAC is seen", vm.Name)
+	case vm.blind:
+		f.judgeOurs(owner)
+	case r.State == napi.StateProvisioning:
+		f.is(InProgress, "%s has no NIC with this MAC, which may be on its way", vm.Name)
+	default:
+		f.Removed = true
+		f.is(Leaked, "%s is here, and no longer has this NIC", vm.Name)
 	}
 }
 
