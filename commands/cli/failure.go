@@ -69,7 +69,9 @@ func failureOf(err error, started time.Time) failure.Document {
 	if d, ok := SaidByAgent(err); ok {
 		return d
 	}
-	return failure.Of(err, started)
+	d := failure.Of(err, started)
+	d.Said = inWords(err, d)
+	return d
 }
 
 // printFailure writes the failure to stderr: as lines, with -o json as one object.

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/commands/progress"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/failure"
@@ -30,7 +34,7 @@ func reported(f failure.Document, w *terminal.Stream) string {
 	if w.Erase {
 		r.width = w.Width()
 	}
-	message, more, _ := strings.Cut(briefly(f), "\n  ") // a verb on many has a line for each
+	message, more, _ := strings.Cut(cmp.Or(f.Said, briefly(f)), "\n  ") // a verb on many has a line for each
 	r.line("error", terminal.Bad, message)
 	for one := range strings.SplitSeq(more, "\n  ") {
 		r.below(2, one)
@@ -40,8 +44,11 @@ func reported(f failure.Document, w *terminal.Stream) string {
 			r.line("problem", terminal.Bad, p.String())
 		}
 	}
-	if f.Step != "" {
-		r.line("step", terminal.Plain, fmt.Sprintf("%s, after %s", f.Step, terminal.Elapsed(time.Duration(f.Elapsed)*time.Millisecond)))
+	if step := f.Step; step != "" {
+		if f.Said != "" {
+			step, _, _ = strings.Cut(step, " of ") // the message names the instance
+		}
+		r.line("step", terminal.Plain, fmt.Sprintf("%s, after %s", step, terminal.Elapsed(time.Duration(f.Elapsed)*time.Millisecond)))
 	}
 	if f.Host != nil {
 		r.host(*f.Host)
@@ -55,6 +62,47 @@ func reported(f failure.Document, w *terminal.Stream) string {
 	r.left(f)
 	r.next(f)
 	return r.String()
+}
+
+// inWords is what happened to one instance: its name, what sledctl was doing, and what the
+// host answered: "web1: cannot clone the zone from propolis_base_1: out of space". It is empty
+// if the message is no step's alone.
+func inWords(err error, f failure.Document) string {
+	if f.Subject == nil || f.Subject.Kind != "instance" {
+		return ""
+	}
+	text := ""
+	step, failed := errors.AsType[*plan.StepError](err)
+	switch {
+	case Is[*interruptedError](err) && !failed:
+		text = ErrInterrupted.Error()
+	case Is[*interruptedError](err) && step.Action.Change == plan.Wait:
+		text = ErrInterrupted.Error() + " while " + doing(step.Action)
+	case failed && f.Message == failure.Text(step):
+		text = doing(step.Action) + ": " + answered(step.Err)
+	default:
+		return ""
+	}
+	return f.Subject.Name + ": " + text
+}
+
+// doing is what could not be done, or what was waited for.
+func doing(a plan.Action) string {
+	words := progress.Words(a)
+	if awaited, ok := strings.CutPrefix(words, "wait for "); ok {
+		awaited, _, _ = strings.Cut(awaited, ": ") // why it is waited for
+		return "waiting for " + awaited
+	}
+	return "cannot " + words
+}
+
+// answered is why a step failed, without the name of the command, which has a line of its own.
+func answered(err error) string {
+	cause := failure.Text(err)
+	if cmd, ok := errors.AsType[*host.CommandError](err); ok && err.Error() == cmd.Error() {
+		return strings.TrimPrefix(cause, cmd.Command.Program+": ")
+	}
+	return cause
 }
 
 // line is a label and its text, of which all lines begin in one column.

@@ -1,13 +1,19 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/failure"
 )
 
@@ -72,6 +78,37 @@ func TestAFailureOnATerminal(t *testing.T) {
 		}
 		if coloured := strings.Contains(errs.String(), "\x1b[31merror\x1b[0m") && strings.Contains(errs.String(), "\x1b[1mnext\x1b[0m"); coloured != (c.term == "xterm") {
 			t.Errorf("%s: colours: %q", name, errs)
+		}
+	}
+}
+
+type step string
+
+func (s step) Verb() string                      { return string(s) }
+func (step) Explain() []host.Line                { return nil }
+func (step) Do(context.Context, host.Host) error { return nil }
+func (step) Undo() any                           { return nil }
+
+// A step that failed reads as its progress does, with the instance's name first and what the
+// host said once; what is not a step of one instance stays as it is.
+func TestAStepThatFailedIsSaidInWords(t *testing.T) {
+	const zone = "zone propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2"
+	refused := &host.CommandError{Command: host.Command{Program: "zoneadm"}, Result: host.Result{Exit: 1, Stderr: []byte("out of space")}}
+	clone := plan.Action{Object: zone, Why: "from propolis_base_1", Step: step("zone.clone")}
+	await := plan.Action{Object: zone, Why: "earlier commands race with its boot", Change: plan.Wait, Step: step("smf.await")}
+	web1 := operation.Report{Subject: "instance/1", Name: "web1"}
+	for want, err := range map[string]error{
+		"web1: cannot clone the zone from propolis_base_1: out of space":      failure.WithReport(&plan.StepError{Action: clone, Err: refused}, web1),
+		"web1: cannot clone the zone from propolis_base_1: it is in use":      failure.WithReport(&plan.StepError{Action: clone, Err: errors.New("it is in use")}, web1),
+		"web1: waiting for the zone's services: time is up":                   failure.WithReport(&plan.StepError{Action: await, Err: context.DeadlineExceeded}, web1),
+		"web1: interrupted by a signal":                                       failure.WithReport(&interruptedError{ErrInterrupted}, web1),
+		"web1: interrupted by a signal while waiting for the zone's services": failure.WithReport(&interruptedError{&plan.StepError{Action: await, Err: ErrInterrupted}}, web1),
+		"": &plan.StepError{Action: clone, Err: refused},
+	} {
+		f := failureOf(err, time.Now())
+		streams, _, errs := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 80, Environ: []string{"TERM=dumb"}})
+		if printFailure(f, streams.Err, terminal.FormatAuto); f.Said != want || want != "" && !strings.HasPrefix(errs.String(), "error  "+want+"\n") || strings.Contains(errs.String(), "of zone") != (want == "") || f.Step != "" && !strings.Contains(errs.String(), "step   ") {
+			t.Errorf("%q, want %q:\n%s", f.Said, want, errs)
 		}
 	}
 }

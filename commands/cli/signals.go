@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/commands/progress"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/failure"
 )
@@ -97,7 +98,17 @@ func (p *Progress) interrupted(name string) {
 	if p.follows {
 		return
 	}
-	_ = p.line().Println(p.board.Interrupted(name))
+	p.say(p.board.Interrupted(name))
+}
+
+// say writes a line that stays, wrapped at words on a terminal.
+func (p *Progress) say(line string) {
+	const indent = "    "
+	line = terminal.Printable(line)
+	if p.streams.Err.Erase {
+		line = strings.Join(terminal.Wrapped(line, p.streams.Err.Width()-len(indent)), "\n"+indent)
+	}
+	_ = p.line().Println(line)
 }
 
 // abandoned says what the second signal leaves, and is the exit code.
@@ -107,7 +118,7 @@ func (p *Progress) abandoned(name string) int {
 	p.line().Set("")
 	lines, left := progress.Abandoned(name, p.board.All())
 	for _, line := range lines {
-		_ = p.line().Println(line)
+		p.say(line)
 	}
 	if left {
 		return failure.ExitPartial

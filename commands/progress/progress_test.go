@@ -44,6 +44,7 @@ func finished(name string, a plan.Action) operation.Event {
 
 func TestAStepIsToldInWords(t *testing.T) {
 	for want, a := range map[string]plan.Action{
+		"set the zone back to its clone":               action("zfs.rollback", "dataset oxp_1/crypt/zone/propolis_instance_768c2a8b-de75-5e1b-9dd3-8bd4af7b3e3b/root", "", plan.Modify),
 		"clone the zone from propolis_base_101964cb_1": action("zone.clone", zone, "from propolis_base_101964cb_1", plan.Modify),
 		"boot the zone": action("zone.boot", zone, "", plan.Modify),
 		"wait for the address: no other host may have it": action("ipadm.await-address", "address vnic_propolis0/control", "no other host may have it", plan.Wait),

@@ -45,6 +45,7 @@ func special() map[string]string {
 		"smf.disable":               "stop Propolis",
 		"smf.seed":                  "seed the zone's services",
 		"smf.write-profile":         "write what Propolis needs to know",
+		"zfs.rollback":              "set the zone back to its clone",
 		"zfs.snapshot-tree":         "keep the zone as it was cloned",
 		"zfs.destroy-snapshots":     "destroy the snapshots",
 		"zone.remove-home":          "remove the zonepath",
@@ -72,9 +73,10 @@ func verbWords(a plan.Action) string {
 	return strings.TrimRight(text+" "+name, " ")
 }
 
-// ofRun is a zone, or a dataset of one, that is called by the id of an instance's run.
+// ofRun is a zone, a dataset of one, or one below it, that is called by the id of an
+// instance's run.
 var ofRun = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(zone |dataset .*/).*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	return regexp.MustCompile(`^(zone |dataset .*/).*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(/[a-z]+)*$`)
 })
 
 // mounted is where a pool is mounted, of whose UUID eight digits are enough to watch.

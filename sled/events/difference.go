@@ -86,6 +86,8 @@ func (e Event) Text(whole bool) string {
 		return "moved to " + e.To
 	case e.Gone:
 		return "deleted"
+	case len(e.Diff) == 0 && !whole:
+		return e.changed()
 	case len(e.Diff) == 0:
 		return strings.Join(e.Changed, ", ")
 	case e.Diff[0].Field == "name" && e.Diff[0].Old == "":
@@ -99,6 +101,26 @@ func (e Event) Text(whole bool) string {
 			text = c.Field + " " + text
 		}
 		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// changed is what was done to the host, without names that nobody types: what an instance has
+// on the sled is called by its name.
+func (e Event) changed() string {
+	if e.Object.Kind != "instance" {
+		return strings.Join(e.Changed, ", ")
+	}
+	if slices.Contains(e.Changed, "created propolis "+e.Object.Name) {
+		return "brought up again"
+	}
+	var all []string
+	for _, one := range e.Changed {
+		words := strings.Fields(one)
+		if len(words) == 3 && (words[2] == e.Object.Name || words[1] == "bundle" || words[1] == "zone") {
+			words = words[:2]
+		}
+		all = append(all, strings.Join(words, " "))
 	}
 	return strings.Join(all, ", ")
 }

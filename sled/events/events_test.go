@@ -91,3 +91,22 @@ VM failed web1 seen:`
 		t.Errorf("the newest two:\n%s", newest)
 	}
 }
+
+// What an instance has on the sled is called by ids, which a screen leaves out; a table for
+// programs has them.
+func TestWhatWasDoneToTheHostIsSaidWithoutIds(t *testing.T) {
+	e := events.Event{Object: events.Object{Kind: "instance", Name: "web1"}}
+	e.Result = operation.Done
+	for want, changed := range map[string][]string{
+		"brought up again": {"changed zone propolis_instance_1", "created propolis web1", "created 2 vnics"},
+		"changed propolis, changed zone, created address v0/control, created bundle": {"changed propolis web1", "changed zone propolis_instance_1", "created address v0/control", "created bundle 20261127"},
+	} {
+		e.Changed = changed
+		if got := e.Text(false); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got := e.Text(true); got != strings.Join(changed, ", ") {
+			t.Errorf("whole: %q", got)
+		}
+	}
+}

@@ -45,6 +45,8 @@ type Document struct {
 	Groups []groupOf `json:"groups,omitempty"`
 
 	Changed bool `json:"-"` // an operation had begun to change the host
+	// Said is the message in an operator's words, for a terminal; empty: there are none.
+	Said string `json:"-"`
 
 	trace  string // its id
 	timeUp bool   // that of --timeout
