@@ -13,6 +13,7 @@ const (
 	KeyAttached  = "attached/"   // attached/PATH, escaped: the id of the instance that writes to the disk
 	KeyDeparted  = "departed/"   // departed/ID: of an instance that has left this sled
 	KeyArrived   = "arrived/"    // arrived/ID: of one that has come here, as long as it is recorded
+	KeyMoved     = "moved/"      // moved/VM: one that another program moves, or has moved away
 	KeySent      = "sent/"       // sent/ID: the spec last sent to the instance's Propolis
 	KeyVNIC      = "vnic/"       // vnic/NAME: the id of the instance whose VNIC it is
 	KeyTombstone = "tombstone/"  // tombstone/PROPOLIS-ID: how a VM ended
@@ -35,7 +36,7 @@ type Key struct{ Prefix, Owner string }
 func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
-		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
+		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyMoved, "nicsync"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
 		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }

@@ -39,6 +39,9 @@ type VM struct {
 	zones    []string // that are it
 	// blind says that a zone of it has no configuration: it may have more NICs.
 	blind bool
+	// marked is Moving as far as a zone's configuration says it: another program
+	// moves the VM, and the ledger has no other word of it.
+	marked string
 }
 
 // NIC is a NIC that is here.
@@ -101,6 +104,9 @@ func (vm VM) and(other VM) VM {
 	}
 	if vm.Moving == "" {
 		vm.Moving = other.Moving
+	}
+	if vm.marked == "" {
+		vm.marked = other.marked
 	}
 	if vm.Arrived == "" {
 		vm.Arrived = other.Arrived
@@ -207,11 +213,9 @@ func (s Settings) look(ctx context.Context, h host.Host, read book) (Local, erro
 	if len(links) == 0 { // a sled without a link could not have asked
 		return Local{}, &UnknownError{Err: fmt.Errorf("dladm lists no link")}
 	}
-	var recorded []VM
-	if s.Recorded != nil {
-		if recorded, err = s.Recorded(view); err != nil {
-			return Local{}, &UnknownError{Err: err}
-		}
+	recorded, err := s.remembered(view)
+	if err != nil {
+		return Local{}, &UnknownError{Err: err}
 	}
 	return here(s.Names, zones, configs, append(slices.Clip(links), addresses...), recorded), nil
 }
@@ -263,7 +267,7 @@ func here(names naming.Prefixes, zones []zone.Zone, configs map[string]zone.Conf
 // zone's configuration as `physical` and `mac-addr` before it is installed.
 // Check: `grep network /etc/zones/UUID.xml` during a provision
 func vmOf(names naming.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, lent map[string]bool) VM {
-	vm := VM{Name: z.Name, State: stateOf(z.State), Moving: moving(c), zones: []string{z.Name}}
+	vm := VM{Name: z.Name, State: stateOf(z.State), Moving: moving(c), marked: moving(c), zones: []string{z.Name}}
 	add := func(id string) {
 		if id = strings.ToLower(id); napi.CheckUUID(id) == nil && !slices.Contains(vm.IDs, id) {
 			vm.IDs = append(vm.IDs, id)

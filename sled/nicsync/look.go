@@ -40,14 +40,11 @@ type Settings struct {
 func (s Settings) known(env operation.Env) func(context.Context) ([]VM, error) {
 	read := s.bookOf(env)
 	return func(ctx context.Context) ([]VM, error) {
-		if s.Recorded == nil {
-			return nil, nil
-		}
 		view, err := read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return s.Recorded(view)
+		return s.remembered(view)
 	}
 }
 

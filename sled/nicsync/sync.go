@@ -147,7 +147,7 @@ func (s Settings) write(ctx context.Context, env operation.Env, o Options, what 
 func (s Settings) once(ctx context.Context, env operation.Env, o Options, what part, macs []string, outcome *Outcome) (operation.Report, error) {
 	if !o.DryRun {
 		if err := s.LockFile.Check(env.Host.Files()); err != nil {
-			return operation.Report{}, err
+			return operation.Report{}, errors.Join(err, s.noteMarks(ctx, env))
 		}
 	}
 	var wait func(context.Context) error
@@ -169,9 +169,13 @@ func (s Settings) once(ctx context.Context, env operation.Env, o Options, what p
 				findings = slices.DeleteFunc(findings, func(f Finding) bool { return !slices.Contains(macs, f.MAC) })
 			}
 			d, err := s.decide(o, what, found, findings, s.known(env))
-			if err == nil && macs == nil {
+			if err != nil {
+				return d, err
+			}
+			if macs == nil {
 				d.OnSuccess = followed(view, found, s.CN)
 			}
+			d.OnStart, err = marks(view, found.local)
 			return d, err
 		},
 	})
@@ -261,7 +265,8 @@ func (s Settings) decide(o Options, what part, found seen, findings []Finding, k
 
 // followed forgets the handovers of VMs that came from another sled, or went to one,
 // and whose records no longer name the sled that they left. found is complete:
-// all records that say this sled, and those of all MACs that are here.
+// all records that say this sled, and those of all MACs that are here. What is
+// marked is remembered until it is gone: marks keeps it.
 func followed(view ledger.View, found seen, cn string) []ledger.Fact {
 	var facts []ledger.Fact
 	for _, vm := range found.first.recorded {
@@ -269,14 +274,10 @@ func followed(view ledger.View, found seen, cn string) []ledger.Fact {
 		if !there || !bytes.Equal(value, vm.Handover.Value) || vm.Moving != "" {
 			continue
 		}
-		behind := func(r napi.Record) bool {
-			says := r.CNUUID == cn
-			if vm.Arrived != "" {
-				says = r.CNUUID != "" && r.CNUUID != cn
-			}
-			return says && vm.is(&r) && !slices.Contains(vm.Stayed, r.MAC)
+		if isMoved(vm) && slices.ContainsFunc(vm.IDs, func(id string) bool { _, here := found.first.vm(id); return here }) {
+			continue
 		}
-		if !slices.ContainsFunc(found.records, behind) {
+		if !slices.ContainsFunc(found.records, func(r napi.Record) bool { return vm.stillSays(r, cn) }) {
 			facts = append(facts, ledger.Fact{Key: vm.Handover.Key})
 		}
 	}
