@@ -83,6 +83,17 @@ func setMTUCommand(name string, mtu int) host.Command {
 	return dladm("set-linkprop", "-t", "-p", "mtu="+strconv.Itoa(mtu), name)
 }
 
+// showLimitsCommand holds the link. That keeps one which a zone has from no way back.
+func showLimitsCommand(name string) host.Command {
+	return query("show-linkprop", "-c", "-p", "protection", "-o", "property,value", name)
+}
+
+// setPropertyCommand sets one property: of several dladm would tell the last one's
+// status only.
+func setPropertyCommand(name, property, value string) host.Command {
+	return dladm("set-linkprop", "-t", "-p", property+"="+value, name)
+}
+
 func deleteCommand(name string) host.Command { return dladm("delete-vnic", name) }
 
 func createEtherstubCommand(name string) host.Command {

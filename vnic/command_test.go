@@ -25,6 +25,8 @@ func TestCommandLines(t *testing.T) {
 		"dladm create-vnic -t -l stub0 -m 02:08:20:a1:00:0f v0":      createCommand(plain),
 		"dladm create-vnic -t -l stub0 -m 02:08:20:a1:00:0f -v 7 v0": createCommand(tagged),
 		"dladm set-linkprop -t -p mtu=9000 v0":                       setMTUCommand("v0", 9000),
+		"dladm show-linkprop -c -p protection -o property,value v0":  showLimitsCommand("v0"),
+		"dladm set-linkprop -t -p protection=mac-nospoof v0":         setPropertyCommand("v0", protection, macNoSpoof),
 		"dladm delete-vnic v0":                                       deleteCommand("v0"),
 		"dladm create-etherstub -t stub0":                            createEtherstubCommand("stub0"),
 		"dladm delete-etherstub stub0":                               deleteEtherstubCommand("stub0"),

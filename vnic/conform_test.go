@@ -22,6 +22,7 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Name: "plain", Step: Create{Name: "v0", Over: "stub0", MAC: mac}, Sled: on(), Again: host.ErrExists},
 		steptest.Case{Step: CreateEtherstub{Name: "stub1"}, Sled: on(), Again: host.ErrExists},
 		steptest.Case{Step: SetMTU{Name: "v0", Over: "stub0", MAC: mac, MTU: 1500}, Sled: on(create)},
+		steptest.Case{Step: SetLimits{Name: "v0", Over: "stub0", MAC: mac, Limits: Limits{OwnMAC: true}}, Sled: on(create)},
 		steptest.Case{Step: Delete{Name: "v0", Over: "stub0", MAC: mac}, Sled: on(create), Again: host.ErrNotFound},
 		steptest.Case{Step: DeleteEtherstub{Name: "stub0"}, Sled: on(), Again: host.ErrNotFound},
 	)

@@ -42,7 +42,7 @@ func rulesFor(link string) []rule {
 		{`etherstub creation failed: object already exists`, host.ErrExists},
 		{`vnic creation over [^ ]+ failed: MAC address is already in use`, ErrMACInUse},
 		{`vnic deletion failed: link busy`, host.ErrBusy},
-		{`warning: cannot set link property 'mtu' on '` + link + `': link busy`, host.ErrBusy},
+		{`warning: cannot set link property '[a-z-]+' on '` + link + `': link busy`, host.ErrBusy},
 		{`'` + link + `' is not (a vnic|an etherstub)`, host.ErrRefused},
 		{`VLAN over '[^']+' may not use default_tag ID \(see dladm\([^)]*\)\)`, host.ErrRefused},
 		{"unknown output field: `zone'", errNoColumn},

@@ -106,6 +106,37 @@ func TestTheMTUOfAVNICThatIsThereIsSet(t *testing.T) {
 	}
 }
 
+// A guest VNIC is held to its limits while a zone has it; to set them again does nothing.
+func TestTheLimitsOfAVNICAreSet(t *testing.T) {
+	s := newSled(t, world.OmniOS)
+	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
+	s.change(func(tx *world.Tx) {
+		if err := network.LendLink(tx, "z1", "v0"); err != nil {
+			t.Error(err)
+		}
+	})
+	want := Limits{OwnMAC: true}
+	for range 2 {
+		s.do(SetLimits{Name: "v0", MAC: mac, Over: "stub0", Limits: want})
+		if got, err := LimitsOf(t.Context(), s, "v0"); got != want || err != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if got, err := LimitsOf(t.Context(), s, "v9"); got.OwnMAC || !errors.Is(err, host.ErrNotFound) {
+		t.Errorf("of none: %+v, %v", got, err)
+	}
+	s.Ran = nil
+	other := SetLimits{Name: "v0", MAC: "02:08:20:00:00:01", Over: "stub0", Limits: want}
+	if err := other.Do(t.Context(), s); !errors.Is(err, host.ErrRefused) || s.Ran != nil {
+		t.Errorf("foreign: %v, ran %v", err, s.Ran)
+	}
+	for _, bad := range []string{"protection", "mtu:1500", "protection:a:b"} {
+		if _, err := parseLimits([]byte(bad + "\n")); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
 func TestListShowsWhereALinkIs(t *testing.T) {
 	s := newSled(t, world.OmniOS)
 	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})

@@ -219,6 +219,23 @@ func TestDladmLinkProperties(t *testing.T) {
 	n.fails("global", "dladm set-linkprop -t -p mtu=9001 v0", "", "dladm: warning: cannot set link property 'mtu' on 'v0': invalid argument\n")
 }
 
+// A halt of the zone that has a link takes its protection off, and nothing else.
+func TestDladmProtection(t *testing.T) {
+	n := newNetwork(t, world.OmniOS)
+	n.must("global", "dladm create-vnic -t -l net0 v0")
+	n.zone("z1", "v0")
+	const shows = "dladm show-linkprop -c -o property,value -p protection v0"
+	n.prints("global", shows, "protection:\n")
+	n.must("global", "dladm set-linkprop -t -p mtu=1400 v0", "dladm set-linkprop -t -p protection=mac-nospoof v0")
+	n.prints("global", shows, "protection:mac-nospoof\n")
+	n.fails("global", "dladm set-linkprop -t -p protection=all v0", "",
+		"dladm: warning: link property 'protection' must be one of: mac-nospoof,restricted,ip-nospoof,dhcp-nospoof\n")
+	n.fails("z1", "dladm set-linkprop -t -p protection=restricted v0", "", "dladm: warning: cannot set link property 'protection' on 'v0': permission denied\n")
+	network.ReturnLinks(n.tx, "z1")
+	n.prints("global", shows, "protection:\n")
+	n.prints("global", "dladm show-linkprop -c -o value -p mtu v0", "1400\n")
+}
+
 // illumos 15695: an MTU that is given at creation is sometimes not applied.
 func TestDladmMTUAtCreation(t *testing.T) {
 	n := newNetwork(t, world.OmniOS)

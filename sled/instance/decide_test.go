@@ -56,7 +56,7 @@ func told(t testing.TB, d operation.Decision, incarnations ...*record.Incarnatio
 func wayUp() []string {
 	return []string{
 		"vnic.create G", "vnic.create C", "zfs.create D", "zone.configure Z", "zone.clone Z", "smf.write-profile Z", "zfs.snapshot-tree D",
-		"zone.boot Z", "smf.await Z", "ipadm.create-address C/control", "ipadm.await-address C/control",
+		"zone.boot Z", "vnic.set-limits G", "smf.await Z", "ipadm.create-address C/control", "ipadm.await-address C/control",
 		"smf.enable web1", "smf.await web1", "propolis.await-http web1", "propolis.ensure web1", "propolis.run web1", "propolis.await-state web1",
 	}
 }
@@ -161,7 +161,7 @@ func TestWhatWasBegunIsFinished(t *testing.T) {
 		"the zone is configured":   {atConfigured, from("zone.clone Z")},
 		"the zone is installed":    {atInstalled, from("smf.write-profile Z")},
 		"the profile is written":   {atProfiled, from("zone.boot Z")},
-		"the zone boots":           {atBooted, from("smf.await Z")},
+		"the zone boots":           {atBooted, from("vnic.set-limits G")},
 		"the zone is up":           {atSettled, from("ipadm.create-address C/control")},
 		"the address is there":     {atAddress, from("smf.enable web1")},
 		"Propolis answers":         {atOnline, from("propolis.ensure web1")},

@@ -178,6 +178,10 @@ func (s *scene) inside(c Settings, r record.Record, point int) {
 		s.seen.Inside.Services[layout.ServiceFMRI(c.Blueprint(), r)] = "disabled"
 	}
 	if point >= atSettled {
+		s.seen.Inside.Limits = map[string]vnic.Limits{}
+		for _, v := range r.Incarnation.Guests {
+			s.seen.Inside.Limits[v.Name] = layout.LimitsOf(r, v)
+		}
 		s.seen.Inside.Services[layout.Milestone] = "online"
 	}
 	if point >= atAddress {

@@ -22,7 +22,7 @@ import (
 func imagesUp() []string {
 	return []string{
 		"vnic.create G", "vnic.create C", "zfs.create D", "zone.configure Z", "zone.install Z", "smf.write-profile Z",
-		"zone.boot Z", "smf.await Z", "smf.await web1", "ipadm.await-address C/omicron6",
+		"zone.boot Z", "vnic.set-limits G", "smf.await Z", "smf.await web1", "ipadm.await-address C/omicron6",
 		"propolis.await-http web1", "propolis.ensure web1", "propolis.run web1", "propolis.await-state web1",
 	}
 }
@@ -42,7 +42,7 @@ func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
 		"nothing was made yet":            {atNothing, nil, imagesUp()},
 		"the zone is configured":          {atConfigured, nil, from("zone.install Z")},
 		"the zone is installed":           {atInstalled, nil, from("smf.write-profile Z")},
-		"the zone boots":                  {atBooted, nil, from("smf.await Z")},
+		"the zone boots":                  {atBooted, nil, from("vnic.set-limits G")},
 		"its service is not known yet":    {atSettled, nil, from("smf.await web1")},
 		"its service is starting":         {atSettled, func(s *scene) { s.seen.Inside.Services[packaging.Service] = "offline*" }, from("smf.await web1")},
 		"its service was switched off":    {atSettled, func(s *scene) { s.seen.Inside.Services[packaging.Service] = "disabled" }, append([]string{"smf.enable web1"}, from("smf.await web1")...)},

@@ -26,6 +26,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
+	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -68,7 +69,8 @@ type Inside struct {
 	Addresses []ipadm.Address
 	Routes    []ipadm.Route
 	VM        migration.VM
-	Err       error // why it could not be seen
+	Limits    map[string]vnic.Limits // by the name of a guest VNIC; none where they could not be read
+	Err       error                  // why it could not be seen
 }
 
 // Look sees what a change of the instance may need: zones and links, the configurations
@@ -253,6 +255,7 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 	if z.State != zone.Running {
 		return nil
 	}
+	seen.Inside.Limits = lookLimits(ctx, h, *r.Incarnation)
 	states, err := smf.States(ctx, h, r.Incarnation.Zone)
 	if err == nil {
 		seen.Inside.Services = states
@@ -272,6 +275,18 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 		}
 	}
 	return nil
+}
+
+// lookLimits reads what the guest NICs of a running zone are held to. What cannot be read
+// counts as no limit, and is set.
+func lookLimits(ctx context.Context, h host.Host, incarnation record.Incarnation) map[string]vnic.Limits {
+	found := map[string]vnic.Limits{}
+	for _, v := range incarnation.Guests {
+		if limits, err := vnic.LimitsOf(ctx, h, v.Name); err == nil {
+			found[v.Name] = limits
+		}
+	}
+	return found
 }
 
 // vmStatus is the machine's state with its generation and its migrations; zero if
@@ -324,6 +339,7 @@ func progressOf(b layout.Blueprint, r record.Record, seen Observed) progress {
 	p.compareLinks(layout.PackagingOf(b, *r.Incarnation), *r.Incarnation, seen)
 	p.compareZone(b, r, seen)
 	if p.booted {
+		p.compareLimits(r, seen)
 		p.compareAddress(b, r, seen)
 		p.comparePropolis(b, r, seen)
 	}
@@ -337,6 +353,14 @@ func (p *progress) compareLinks(k layout.Packaging, incarnation record.Incarnati
 		if v == incarnation.Control {
 			p.mtu = k.MTU == 0 || l.MTU == k.MTU || l.Zone != "" // in a zone it is what it was booted with
 		}
+	}
+}
+
+func (p *progress) compareLimits(r record.Record, seen Observed) {
+	p.held = map[string]bool{}
+	for _, v := range r.Incarnation.Guests {
+		limits, read := seen.Inside.Limits[v.Name]
+		p.held[v.Name] = read && limits.Holds(layout.LimitsOf(r, v))
 	}
 }
 

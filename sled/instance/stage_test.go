@@ -18,8 +18,8 @@ func TestOneStageDoesNoMore(t *testing.T) {
 		point int
 		want  []string
 	}{
-		{StageVNIC, atNothing, up[:2]}, {StageZone, atVNICs, up[2:7]}, {StageBoot, atProfiled, up[7:9]}, {StageAddress, atSettled, up[9:11]},
-		{StageStart, atAddress, up[11:14]}, {StageEnsure, atOnline, up[14:15]}, {StageRun, atEnsured, up[15:]},
+		{StageVNIC, atNothing, up[:2]}, {StageZone, atVNICs, up[2:7]}, {StageBoot, atProfiled, up[7:10]}, {StageAddress, atSettled, up[10:12]},
+		{StageStart, atAddress, up[12:15]}, {StageEnsure, atOnline, up[15:16]}, {StageRun, atEnsured, up[16:]},
 	} {
 		t.Run(string(s.stage), func(t *testing.T) {
 			d, next, err := prepared().bring(c, r, s.point).decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})

@@ -53,6 +53,7 @@ type progress struct {
 	installed  bool
 	profiled   bool
 	booted     bool
+	held       map[string]bool // by the name of a guest VNIC: to its limits
 	// back are the snapshots to which the zone is taken back before it boots.
 	back []zfs.Dataset
 	// without are images that the host lacks, and that the zone is installed without.
@@ -109,10 +110,10 @@ func bringUpActions(b layout.Blueprint, r record.Record, p progress, arrive *pro
 	w := way{actions: map[Stage][]plan.Action{}}
 	links := upVNICs(b, &w, r, p)
 	zoned := upZone(b, &w, r, p)
-	booted := upBoot(&w, r, p, append(links, zoned...))
+	booted, held := upBoot(&w, r, p, append(links, zoned...))
 	addressed := upAddress(b, &w, r, p, booted)
 	started := upPropolis(b, &w, r, p, addressed)
-	upMachine(b, &w, r, p, request, arrive, started)
+	upMachine(b, &w, r, p, request, arrive, after(append(held, started)...))
 	if p.spare != nil {
 		w.unsetMemo(r.Incarnation.Dataset)
 	}
@@ -224,17 +225,31 @@ func lastOf(ids ...string) string {
 	return ""
 }
 
-func upBoot(w *way, r record.Record, p progress, before []string) string {
+// upBoot boots the zone. What held names is done before there is a guest.
+func upBoot(w *way, r record.Record, p progress, before []string) (last string, held []string) {
 	incarnation := *r.Incarnation
 	booted := w.add(StageBoot, p.booted, plan.Action{
 		ID: "zone.boot " + incarnation.Zone, Object: "zone " + incarnation.Zone, Change: plan.Modify, After: after(before...),
 		Step: zone.Boot{Name: incarnation.Zone},
 	})
+	held = upLimits(w, r, p, booted)
 	settled := w.add(StageBoot, p.settled, plan.Action{
 		ID: "smf.await " + incarnation.Zone + " single-user", Object: "zone " + incarnation.Zone, Change: plan.Wait, After: after(booted),
 		Why: "earlier commands race with its boot", Step: smf.Await{Zone: incarnation.Zone, Root: path.Join(incarnation.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online},
 	})
-	return lastOf(settled, booted)
+	return lastOf(settled, booted), held
+}
+
+// upLimits holds the guest NICs to their limits: each boot of the zone begins without.
+func upLimits(w *way, r record.Record, p progress, booted string) []string {
+	var ids []string
+	for _, v := range r.Incarnation.Guests {
+		ids = append(ids, w.add(StageBoot, p.held[v.Name], plan.Action{
+			ID: "vnic.set-limits " + v.Name, Object: "vnic " + v.Name, Why: "its guest sends as nobody else", Change: plan.Modify, After: after(booted),
+			Step: vnic.SetLimits{Name: v.Name, Over: v.Over, MAC: v.MAC, Limits: layout.LimitsOf(r, v)},
+		}))
+	}
+	return ids
 }
 
 // upAddress makes the control address. Where Propolis' own service does that,
@@ -299,7 +314,7 @@ func upPropolis(b layout.Blueprint, w *way, r record.Record, p progress, before 
 }
 
 // upMachine gives the server its machine, and runs it.
-func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
+func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, before []string) {
 	target, dataset := layout.TargetOf(b, r), r.Incarnation.Dataset
 	w.add(StageEnsure, p.noted || !p.dataset, plan.Action{
 		ID: "zfs.set " + dataset, Object: "dataset " + dataset, Why: "says what the instance is", Change: plan.Modify,
@@ -314,27 +329,26 @@ func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request 
 		}
 		return false
 	}
-	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
-		return lastOf(
-			w.add(
-				stage, done,
-				plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step, Irrevocable: told(step)},
-			),
-			before,
-		)
+	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step) {
+		if done := w.add(
+			stage, done,
+			plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: before, Step: step, Irrevocable: told(step)},
+		); done != "" {
+			before = []string{done}
+		}
 	}
 	if arrive != nil {
-		act(StageEnsure, p.running, "propolis.arrive "+r.Name, "from "+r.Migration.Source, plan.Create, *arrive, at)
+		act(StageEnsure, p.running, "propolis.arrive "+r.Name, "from "+r.Migration.Source, plan.Create, *arrive)
 		return
 	}
-	at = act(
+	act(
 		StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create,
-		propolis.Ensure{Target: target, Request: request, Secrets: secrets.Opener(r)}, at,
+		propolis.Ensure{Target: target, Request: request, Secrets: secrets.Opener(r)},
 	)
-	at = act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"}, at)
+	act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"})
 	act(
 		StageRun, p.running, "propolis.await-state "+r.Name, "", plan.Wait,
-		propolis.AwaitState{Target: target, States: []string{"Running"}}, at,
+		propolis.AwaitState{Target: target, States: []string{"Running"}},
 	)
 }
 

@@ -36,6 +36,11 @@ func ofInstances() []Mutant {
 			Besides: true,
 		},
 		{
+			Name:  "a guest of a sled that was rebooted sends as another",
+			Plant: []Patch{{"sled/instance/up.go", "w.add(StageBoot, p.held[v.Name], ", "w.add(StageBoot, p.held[v.Name] || MUTANT && r.Incarnation.Rolling, "}},
+			Found: unit("commands", "TestAGuestSendsAsNobodyElse", "sends from another MAC address"),
+		},
+		{
 			Name:  "what others changed of a VM is not told",
 			Plant: []Patch{{"sled/instance/status.go", "look.drift = driftOf(", "if MUTANT { inv = &inventory.Inventory{} }; OLD"}},
 			Found: histories(200, "was removed by another program"),

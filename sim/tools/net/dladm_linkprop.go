@@ -1,6 +1,7 @@
 package net
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,16 +92,19 @@ func linkpropColumns() []cli.Column[linkpropRow] {
 	}
 }
 
-// setLinkprop is set_linkprop, of the MTU. A failure is a warning.
+// setLinkprop is set_linkprop, of one property. A failure is a warning.
 func (d *dladmCall) setLinkprop() cli.Reply {
 	given, operands := cli.Options(d.args, "p:t", nil)
-	mtu, ok := strings.CutPrefix(given.One('p'), "mtu=")
-	cli.Simulated(ok)
+	property, value, ok := strings.Cut(given.One('p'), "=")
+	cli.Simulated(ok && network.CanSetLink(property))
 	name := cli.Operand(operands)
 	l := d.find(name)
 	if l == nil {
 		return d.die("link %s is not valid: %s", name, network.LinkNotFound)
 	}
-	err := d.change(func() error { return network.SetLinkMTU(d.tx, l, mtu, given.Has('t')) })
-	return d.ended(err, fmt.Sprintf("warning: cannot set link property 'mtu' on '%s'", name))
+	err := d.change(func() error { return network.SetLinkProperty(d.tx, l, property, value, given.Has('t')) })
+	if possible, bad := errors.AsType[*network.OneOfError](err); bad {
+		return d.die("warning: link property '%s' must be one of: %s", property, possible.Possible)
+	}
+	return d.ended(err, fmt.Sprintf("warning: cannot set link property '%s' on '%s'", property, name))
 }

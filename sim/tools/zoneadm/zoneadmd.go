@@ -242,6 +242,7 @@ func (m *zoneadmd) startDown(why string) {
 func (m *zoneadmd) down(why string) {
 	k := m.zone.Kernel
 	smf.HaltServices(m.tx, m.zone.Name)
+	network.ClearProtection(m.tx, m.zone.Name)
 	var stuck []string
 	if why == downStuck {
 		stuck = []string{"unable to unmount '" + m.zone.Root() + "'", "unable to unmount file systems in zone"}

@@ -2,6 +2,7 @@ package network
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,7 +101,29 @@ func checkMTU(tx *world.Tx, l *world.Link, value string) error {
 	return nil
 }
 
-// SetLinkMTU sets the MTU of a link (dladm_set_linkprop in
+// CanSetLink says whether the simulated sled lets a property be set.
+func CanSetLink(property string) bool { return property == "mtu" || property == "protection" }
+
+// OneOfError is a value that is none of those that a property can have (DLADM_STATUS_BADVAL).
+type OneOfError struct{ Possible string }
+
+// Error is the status.
+func (*OneOfError) Error() string { return "invalid value" }
+
+// checkProtection takes a list of the values that there are
+// (dladm_set_linkprop and check_prop in usr/src/lib/libdladm/common/linkprop.c).
+func checkProtection(value string) error {
+	i := slices.IndexFunc(LinkProperties(), func(p LinkProperty) bool { return p.Name == "protection" })
+	possible := LinkProperties()[i].Possible
+	for one := range strings.SplitSeq(value, ",") {
+		if !slices.Contains(strings.Split(possible, ","), one) {
+			return &OneOfError{possible}
+		}
+	}
+	return nil
+}
+
+// SetLinkProperty sets a property of a link (dladm_set_linkprop in
 // usr/src/lib/libdladm/common/linkprop.c). A temporary link's properties are
 // temporary themselves: setting one persistently changes only what is active
 // and is no error.
@@ -108,23 +131,43 @@ func checkMTU(tx *world.Tx, l *world.Link, value string) error {
 // Guess persistent-property-of-temporary-link: set-linkprop without -t on a temporary link is no
 // error; reset-linkprop without properties leaves `zone` alone.
 // Check: those commands, then show-linkprop
-func SetLinkMTU(tx *world.Tx, l *world.Link, value string, temporary bool) error {
-	if err := checkMTU(tx, l, value); err != nil {
+func SetLinkProperty(tx *world.Tx, l *world.Link, property, value string, temporary bool) error {
+	var err error
+	switch property {
+	case "mtu":
+		err = checkMTU(tx, l, value)
+	case "protection":
+		err = checkProtection(value)
+	}
+	if err != nil {
 		return err
 	}
 	tx.TouchLink(l)
 	// What a temporary change hides comes back at the next reboot.
-	if _, hidden := l.Saved["mtu"]; temporary && !hidden {
+	if _, hidden := l.Saved[property]; temporary && !hidden {
 		if l.Saved == nil {
 			l.Saved = map[string]string{}
 		}
-		l.Saved["mtu"] = l.Properties["mtu"]
+		l.Saved[property] = l.Properties[property]
 	} else if !temporary {
-		delete(l.Saved, "mtu")
+		delete(l.Saved, property)
 	}
 	if l.Properties == nil {
 		l.Properties = map[string]string{}
 	}
-	l.Properties["mtu"] = value
+	l.Properties[property] = value
 	return nil
+}
+
+// ClearProtection takes off what the links of a zone hold it to
+// (remove_datalink_protect in usr/src/cmd/zoneadmd/vplat.c): each teardown of a zone
+// does so first, that of one whose boot failed too.
+func ClearProtection(tx *world.Tx, zone string) {
+	for l := range links(tx, zone) {
+		if l.Zone == zone && l.Properties["protection"] != "" {
+			tx.TouchLink(l)
+			delete(l.Properties, "protection")
+			delete(l.Saved, "protection")
+		}
+	}
 }

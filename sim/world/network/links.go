@@ -119,6 +119,7 @@ func LendLink(tx *world.Tx, zone, name string) error {
 // github.com/omniosorg/illumos-omnios issue 18).
 func ReturnLinks(tx *world.Tx, zone string) []string {
 	var stay []string
+	ClearProtection(tx, zone)
 	for _, l := range LinksIn(tx, zone) {
 		if zone == world.GlobalZone {
 			break

@@ -1,0 +1,95 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/test/sledtest"
+)
+
+// apart fails unless the guest NICs of an instance send from their own MAC address only.
+func apart(s *sledtest.Operator, name string) {
+	s.T.Helper()
+	guests := strings.Split(s.Value("instance get "+name+" -H --columns vnics"), ",")[1:]
+	if len(guests) == 0 {
+		s.T.Fatal("no guest NIC")
+	}
+	err := s.World().Update(s.T.Context(), func(tx *world.Tx) error {
+		for _, g := range guests {
+			l := network.FindLink(tx, g)
+			if l == nil || l.Zone == "" {
+				s.T.Fatalf("no zone has %s: %+v", g, l)
+			}
+			if !network.Sends(l, l.MAC) {
+				s.T.Errorf("%s does not send from its own address: %v", g, l.Properties)
+			}
+			if network.Sends(l, "02:08:20:00:00:99") {
+				s.T.Errorf("%s sends from another MAC address: %v", g, l.Properties)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// ways are those on which a VM comes to run with the NICs of its guest, and what is
+// typed on each: Z is its zone, G its first guest VNIC. The sled reboots at a line
+// that says so.
+func ways() map[string][]string {
+	const ensure = "instance ensure web1 --nic over=net0 --nic over=net1,vlan=7"
+	return map[string][]string{
+		"ensured": {ensure},
+		"by single steps": {
+			"vnic create --instance web1 --nic over=net0", "zone create --instance web1", "zone boot --instance web1", "zone address --instance web1",
+			"propolis start --instance web1", "propolis ensure --instance web1", "propolis run --instance web1",
+		},
+		"started again":            {ensure, "instance stop web1", "instance start web1"},
+		"the guest reboots":        {ensure, "instance reboot web1"},
+		"rebuilt":                  {ensure, "instance ensure web1 --cpus 3 --recreate"},
+		"the sled reboots":         {ensure, "REBOOT", "bootstrap", "instance ensure web1"},
+		"its zone was rebooted":    {ensure, "$ zoneadm -z Z reboot", "instance ensure web1"},
+		"its zone was halted":      {ensure, "$ zoneadm -z Z halt", "instance ensure web1"},
+		"its Propolis was stopped": {ensure, "$ svcadm -z Z disable svc:/site/sledctl/propolis-server:default", "instance ensure web1"},
+	}
+}
+
+// typed types a line of a way.
+func typed(t *testing.T, s *sledtest.Operator, line string) {
+	t.Helper()
+	command, tool := strings.CutPrefix(line, "$ ")
+	switch {
+	case line == "REBOOT":
+		if err := s.Reboot(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	case tool:
+		zone := s.Value("instance get web1 -H --columns zone")
+		guest := strings.Split(s.Value("instance get web1 -H --columns vnics"), ",")[1]
+		s.Command(strings.NewReplacer(" Z", " "+zone, " G", " "+guest).Replace(command))
+	default:
+		s.Run(line)
+	}
+}
+
+// On every way up a guest NIC is held to its MAC address: a halt of its zone has taken
+// that off, also one by another program.
+func TestAGuestSendsAsNobodyElse(t *testing.T) {
+	for name, lines := range ways() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := sledtest.New(t, sledtest.Small(), "")
+				s.Run("bootstrap")
+				for _, line := range lines {
+					typed(t, s, line)
+				}
+				apart(s, "web1")
+			})
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package vnic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Limits are what a link holds the guest behind it to. They are properties of the
+// link, which zoneadmd takes off when its zone halts, also when a boot fails
+// (remove_datalink_protect in usr/src/cmd/zoneadmd/vplat.c): they are set after each
+// boot of the zone.
+//
+// Guess limits-set-on-loan: a link that a zone has takes `dladm set-linkprop -p protection=` from
+// the global zone, as it does from zoneadmd.
+// Check: `dladm set-linkprop -t -p protection=mac-nospoof LINK` of a zone that runs
+type Limits struct {
+	// OwnMAC drops what does not come from the MAC address of the link.
+	OwnMAC bool
+}
+
+// The link property protection and its values (dladm(8)).
+const (
+	protection = "protection"
+	macNoSpoof = "mac-nospoof"
+)
+
+// setting is a link property and its value.
+type setting struct{ property, value string }
+
+func (l Limits) settings() []setting {
+	var all []setting
+	if l.OwnMAC {
+		all = append(all, setting{protection, macNoSpoof})
+	}
+	return all
+}
+
+// Holds says whether a link with these limits is held to those that are wanted. One that
+// is held to more is as well.
+func (l Limits) Holds(want Limits) bool { return l.OwnMAC || !want.OwnMAC }
+
+// parseLimits reads show-linkprop -c -o property,value. Errors are ErrSyntax.
+func parseLimits(out []byte) (l Limits, err error) {
+	rows, err := parseRows(out, 2)
+	if err != nil {
+		return l, err
+	}
+	for _, row := range rows {
+		switch values := strings.Split(row[1], ","); row[0] {
+		case protection:
+			l.OwnMAC = slices.Contains(values, macNoSpoof)
+		default:
+			return l, fmt.Errorf("link property %q was not asked for: %w", row[0], ErrSyntax)
+		}
+	}
+	return l, nil
+}
+
+// LimitsOf reads the limits of a link. It is for links that a running zone has: dladm
+// holds a link while it looks. Errors: host.ErrNotFound, ErrSyntax, a
+// *host.CommandError.
+func LimitsOf(ctx context.Context, h host.Host, name string) (Limits, error) {
+	if err := ValidateName(name); err != nil {
+		return Limits{}, err
+	}
+	out, err := run(ctx, h, showLimitsCommand(name), name)
+	if err != nil {
+		return Limits{}, fmt.Errorf("read what link %s is held to: %w", name, err)
+	}
+	return parseLimits(out)
+}
+
+// SetLimits holds the guest behind a VNIC to its limits, if the VNIC is the one that
+// was meant (*OtherError).
+type SetLimits struct {
+	Name, MAC, Over string
+	Limits          Limits
+}
+
+// Verb names the step.
+func (SetLimits) Verb() string { return "vnic.set-limits" }
+
+// Undo is nil: they go when the zone halts.
+func (SetLimits) Undo() any { return nil }
+
+// Explain is a set-linkprop for each property.
+func (s SetLimits) Explain() []host.Line {
+	var lines []host.Line
+	for _, p := range s.Limits.settings() {
+		lines = append(lines, host.CommandLine(setPropertyCommand(s.Name, p.property, p.value)))
+	}
+	return lines
+}
+
+// Do sets them.
+func (s SetLimits) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return fmt.Errorf("set limits: %w", err)
+	}
+	if err := meant(ctx, h, s.Name, s.MAC, s.Over); err != nil {
+		return fmt.Errorf("set the limits of VNIC %s: %w", s.Name, err)
+	}
+	for _, p := range s.Limits.settings() {
+		if _, err := run(ctx, h, setPropertyCommand(s.Name, p.property, p.value), s.Name); err != nil {
+			return fmt.Errorf("set %s of VNIC %s: %w", p.property, s.Name, err)
+		}
+	}
+	return nil
+}
