@@ -25,11 +25,11 @@ func (a *agent) nics(ctx context.Context) {
 	}
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	happened := make(chan struct{}, 1) // what happens during a look brings the next
-	watching.Go(func() { a.NICs.Watch(ctx, nicsync.Watched{Env: a.env, Zones: a.zones}, happened) })
+	var news nicsync.News // what happens during a look brings the next
+	watching.Go(func() { a.NICs.Watch(ctx, nicsync.Watched{Env: a.env, Zones: a.zones}, &news) })
 	failed := ""
-	nicsync.Schedule{Random: rand.Float64, Within: a.NICs.FirstLook}.Run(ctx, happened, func(ctx context.Context) error {
-		err := a.syncNICs(ctx)
+	nicsync.Schedule{Random: rand.Float64, Within: a.NICs.FirstLook}.Run(ctx, &news, func(ctx context.Context, touched nicsync.Touched) error {
+		err := a.syncNICs(ctx, touched)
 		switch {
 		case ctx.Err() != nil:
 		case err == nil && failed != "":
@@ -43,13 +43,13 @@ func (a *agent) nics(ctx context.Context) {
 	})
 }
 
-// syncNICs is one look, and what follows from it. It waits for an operator's
-// nics sync.
-func (a *agent) syncNICs(ctx context.Context) error {
+// syncNICs is one look at what something happened to, or at all, and what follows
+// from it. It waits for an operator's nics sync.
+func (a *agent) syncNICs(ctx context.Context, touched nicsync.Touched) error {
 	env := a.env
 	env.Wait, env.Observe = true, nil
 	env.Warn = func(err error) { a.Log.Info("NIC records", "note", err) }
-	outcome, err := a.NICs.Sync(ctx, env, a.NICs.Options)
+	outcome, err := a.NICs.SyncTouched(ctx, env, a.NICs.Options, touched)
 	for _, f := range outcome.Findings {
 		if result := outcome.Results[f.MAC]; result != "" {
 			a.Log.Info("NIC record", "mac", f.MAC, "result", result, "verdict", f.Verdict, "reason", f.Reason)

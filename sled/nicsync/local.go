@@ -220,6 +220,17 @@ func (s Settings) look(ctx context.Context, h host.Host, read book) (Local, erro
 	return here(s.Names, zones, configs, append(slices.Clip(links), addresses...), recorded), nil
 }
 
+// listLinks lists the links, and the addresses of those that the kernel gave one.
+func listLinks(ctx context.Context, h host.Host) ([]vnic.Link, error) {
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Links}})
+	if err := inv.Know(inventory.Links); err != nil {
+		return nil, err
+	}
+	links, _ := inv.Links()
+	addresses, err := vnic.Addresses(ctx, h, links)
+	return append(slices.Clip(links), addresses...), err
+}
+
 // here joins the listings.
 func here(names naming.Prefixes, zones []zone.Zone, configs map[string]zone.Config, links []vnic.Link, recorded []VM) Local {
 	vms := make([]VM, 0, len(zones)+len(recorded))

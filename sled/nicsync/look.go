@@ -32,6 +32,8 @@ type Settings struct {
 	Recorded func(ledger.View) ([]VM, error)
 	// Ledgerless says that the sled has no ledger, and no VM that one would know.
 	Ledgerless bool
+	// also are VMs that were marked and may be gone, and that the ledger may not know.
+	also []VM
 	// Again is as that of a napi.Client.
 	Again func(n int, err error) (wait time.Duration, more bool)
 }
@@ -112,6 +114,7 @@ type seen struct {
 	records      []napi.Record
 	again        map[string]napi.Record // those that were leaked, once more
 	own          int                    // how many records say that they are of this sled
+	scope        []string               // the addresses that were looked at; nil: all
 }
 
 // lookAtAll looks at the sled, at NAPI, and at the sled again: a VM that came
@@ -158,17 +161,19 @@ func (s Settings) lookAtAll(ctx context.Context, h host.Host, read book, wait fu
 	return s.lookAgain(ctx, h, read, seen{first: local, records: values(records), own: len(listed)}, wait)
 }
 
-// lookAt looks at some records only, which somebody else has changed.
-func (s Settings) lookAt(ctx context.Context, h host.Host, read book, macs []string, wait func(context.Context) error) (seen, error) {
+// lookAt looks at some records only, to whose VMs something happened, or which
+// somebody else has changed.
+func (s Settings) lookAt(ctx context.Context, h host.Host, read book, of scope, wait func(context.Context) error) (seen, error) {
 	local, err := s.look(ctx, h, read)
 	if err != nil {
 		return seen{}, err
 	}
+	macs := of.with(local)
 	records, err := s.read(ctx, h, macs)
 	if err != nil {
 		return seen{}, err
 	}
-	return s.lookAgain(ctx, h, read, seen{first: local, records: values(records)}, wait)
+	return s.lookAgain(ctx, h, read, seen{first: local, records: values(records), scope: macs}, wait)
 }
 
 // lookAgain is the second look, at the sled and at those records that would go.

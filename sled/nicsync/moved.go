@@ -60,22 +60,34 @@ func (s Settings) remembered(view ledger.View) ([]VM, error) {
 		}
 	}
 	others, err := movedVMs(view)
+	for _, vm := range s.also {
+		gone := movedFrom(vm).departed(vm.zones[0])
+		if !slices.ContainsFunc(others, func(known VM) bool { return known.Name == gone.Name }) {
+			others = append(others, gone)
+		}
+	}
 	return append(vms, others...), err
 }
 
-// marks are the facts by which the ledger remembers what is marked, and forgets
-// what is here without a mark: its move was given up, or it came back.
-func marks(view ledger.View, local Local) ([]ledger.Fact, error) {
+func movedFrom(vm VM) moved {
+	m := moved{IDs: slices.Clone(vm.IDs), Why: vm.marked}
+	for _, n := range vm.NICs {
+		m.MACs = append(m.MACs, n.MAC)
+	}
+	return m
+}
+
+// marks are the facts by which the ledger remembers what is marked, or was when it
+// was seen last, and forgets what is here without a mark: its move was given up, or
+// it came back.
+func (s Settings) marks(view ledger.View, local Local) ([]ledger.Fact, error) {
 	var facts []ledger.Fact
-	for _, vm := range local.VMs {
+	gone := slices.DeleteFunc(slices.Clone(s.also), func(vm VM) bool { return local.hasOne(vm.IDs) >= 0 })
+	for _, vm := range slices.Concat(local.VMs, gone) {
 		if vm.marked == "" || len(vm.IDs) == 0 {
 			continue
 		}
-		key := naming.KeyMoved + vm.zones[0]
-		m := moved{IDs: slices.Clone(vm.IDs), Why: vm.marked}
-		for _, n := range vm.NICs {
-			m.MACs = append(m.MACs, n.MAC)
-		}
+		key, m := naming.KeyMoved+vm.zones[0], movedFrom(vm)
 		old, known := view.Get(key)
 		if known { // also NICs that it had when it was first seen so
 			var was moved
@@ -97,15 +109,21 @@ func marks(view ledger.View, local Local) ([]ledger.Fact, error) {
 		if !isMoved(gone) {
 			continue
 		}
-		i := slices.IndexFunc(gone.IDs, func(id string) bool { _, here := local.vm(id); return here })
-		if i < 0 {
-			continue
-		}
-		if vm, _ := local.vm(gone.IDs[i]); vm.marked == "" {
+		if i := local.hasOne(gone.IDs); i >= 0 && local.VMs[i].marked == "" {
 			facts = append(facts, ledger.Fact{Key: gone.Handover.Key})
 		}
 	}
 	return facts, nil
+}
+
+// hasOne is the index of the VM that is here by one of these ids; -1: none is.
+func (l Local) hasOne(ids []string) int {
+	for _, id := range ids {
+		if i, here := l.byID[id]; here {
+			return i
+		}
+	}
+	return -1
 }
 
 func isMoved(vm VM) bool { return strings.HasPrefix(vm.Handover.Key, naming.KeyMoved) }
@@ -118,7 +136,7 @@ func (s Settings) noteMarks(ctx context.Context, env operation.Env) error {
 		Verb: "nics sync", Subject: subject, BeforeLedger: s.Ledgerless,
 		Look: func(ctx context.Context, h host.Host) (Local, error) { return s.look(ctx, h, s.bookOf(env)) },
 		Decide: func(view ledger.View, local Local, _ operation.Stamp) (d operation.Decision, err error) {
-			d.OnStart, err = marks(view, local)
+			d.OnStart, err = s.marks(view, local)
 			return d, err
 		},
 	})

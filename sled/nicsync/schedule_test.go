@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -23,7 +25,7 @@ func TestAThousandSledsSpreadTheirFirstLook(t *testing.T) {
 		looks := make(chan time.Duration, sleds)
 		for n := range sleds {
 			r := rand.New(rand.NewPCG(uint64(n), 58))
-			go Schedule{Random: r.Float64}.Run(ctx, nil, func(context.Context) error { looks <- time.Since(began); return nil })
+			go Schedule{Random: r.Float64}.Run(ctx, &News{}, func(context.Context, Touched) error { looks <- time.Since(began); return nil })
 		}
 		var histogram [16]int // of half minutes from 2 to 10 minutes
 		for range sleds {
@@ -73,47 +75,67 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Events are looked at together, 5 s after the first; not before the first look,
-// and not while NAPI cannot be asked. A NAPI that was upgraded is noticed.
+// What something happened to is looked at 4 s later, together with what happens
+// meanwhile: before the first look at all, and where NAPI cannot list, too. What is
+// looked at in vain is looked at again. What happens to all waits for the first look,
+// and for a NAPI that can list.
 func TestWhenASledLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer synctest.Wait()
 		defer cancel()
 		began := time.Now()
-		events := make(chan struct{})
+		var news News
 		var mu sync.Mutex
-		var looks []time.Duration
-		var fails error
-		go Schedule{Random: func() float64 { return 0.5 }}.Run(ctx, events, func(context.Context) error {
+		var looks []string
+		var fails, failsAll error
+		go Schedule{Random: func() float64 { return 0.5 }}.Run(ctx, &news, func(_ context.Context, touched Touched) error {
 			mu.Lock()
 			defer mu.Unlock()
-			looks = append(looks, time.Since(began))
+			what := fmt.Sprint(touched.MACs)
+			if touched.All {
+				what = "all" + what
+			}
+			looks = append(looks, fmt.Sprint(time.Since(began), " ", what))
+			if touched.All && failsAll != nil {
+				return failsAll
+			}
 			return fails
 		})
-		answer := func(err error) { mu.Lock(); defer mu.Unlock(); fails = err }
+		answer := func(one, all error) { mu.Lock(); defer mu.Unlock(); fails, failsAll = one, all }
 		at := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
-		happen := func(d time.Duration) { at(d); events <- struct{}{} }
-		happen(time.Minute) // the first look is at 6 minutes all the same
-		happen(10 * time.Minute)
-		happen(10*time.Minute + 3*time.Second)
-		happen(10*time.Minute + 4*time.Second)
-		at(11 * time.Minute)
-		answer(&UnsupportedError{})
-		happen(20 * time.Minute) // that look finds an old NAPI: the next is 90 minutes later
-		happen(30 * time.Minute)
-		at(100 * time.Minute)
-		answer(nil)
+		happen := func(d time.Duration, macs ...string) { at(d); news.Tell(Touched{MACs: macs, All: len(macs) == 0}) }
+		happen(time.Minute, "a") // the first look at all is at 6 minutes all the same
+		happen(90 * time.Second)
+		happen(10*time.Minute, "a")
+		happen(10*time.Minute+2*time.Second, "b")
+		happen(10*time.Minute+3*time.Second, "a")
+		happen(12 * time.Minute)
+		at(13 * time.Minute)
+		answer(fmt.Errorf("down: %w", host.ErrTransient), nil)
+		happen(20*time.Minute, "c")
+		at(20*time.Minute + 8*time.Second)
+		happen(20*time.Minute+8*time.Second, "d")
+		at(20*time.Minute + 12*time.Second)
+		answer(errors.New("it is forbidden"), nil)
+		at(30 * time.Minute)
+		answer(nil, &UnsupportedError{})
+		happen(31 * time.Minute) // it is allowed again, and NAPI is an old one by now
+		happen(40 * time.Minute)
+		happen(50*time.Minute, "e")
+		at(2 * time.Hour)
+		answer(nil, nil)
 		at(4 * time.Hour)
-		want := []time.Duration{
-			6 * time.Minute, 10*time.Minute + 5*time.Second, 20*time.Minute + 5*time.Second, 110*time.Minute + 5*time.Second,
-			170*time.Minute + 5*time.Second, 230*time.Minute + 5*time.Second,
+		want := []string{
+			"1m4s [a]", "6m0s all[]", "10m4s [a b]", "12m4s all[]",
+			"20m4s [c]", "20m7s [c]", "20m13s [c d]", // forbidden: it waits
+			"31m4s all[c d]", "31m8s [c d]", "50m4s [e]", "2h1m4s all[]", "3h1m4s all[]",
 		}
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
-		if fmt.Sprint(looks) != fmt.Sprint(want) {
-			t.Errorf("looks at %v, want %v", looks, want)
+		if diff := cmp.Diff(want, looks); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

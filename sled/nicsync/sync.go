@@ -90,12 +90,28 @@ const (
 // error: *UnknownError, *UnsupportedError, *MovingError, *TooManyError,
 // *napi.WritesDisabledError, those of napi.Client, and operation's.
 func (s Settings) Sync(ctx context.Context, env operation.Env, o Options) (Outcome, error) {
+	return s.sync(ctx, env, o, nil)
+}
+
+// SyncTouched is Sync of the records of what something happened to, and of no other:
+// what it asks NAPI does not depend on how many there are. Where a VM is gone, what
+// told so has seen it first: the second look is debounce later.
+func (s Settings) SyncTouched(ctx context.Context, env operation.Env, o Options, t Touched) (Outcome, error) {
+	s.also = t.marked
+	if t.All {
+		return s.sync(ctx, env, o, nil)
+	}
+	o.ConfirmTwice = max(0, min(o.ConfirmTwice, debounce)-time.Since(t.Seen))
+	return s.sync(ctx, env, o, &scope{macs: t.MACs, ids: t.IDs})
+}
+
+func (s Settings) sync(ctx context.Context, env operation.Env, o Options, of *scope) (Outcome, error) {
 	outcome := Outcome{Results: map[string]string{}}
 	if o.DryRun {
-		_, err := s.once(ctx, env, o, both, nil, &outcome)
+		_, err := s.once(ctx, env, o, both, of, &outcome)
 		return outcome, err
 	}
-	err := s.write(ctx, env, o, changes, nil, &outcome)
+	err := s.write(ctx, env, o, changes, of, &outcome)
 	var going []string
 	for _, f := range outcome.Findings {
 		if f.Removed && o.Reap {
@@ -105,7 +121,7 @@ func (s Settings) Sync(ctx context.Context, env operation.Env, o Options) (Outco
 	if len(going) == 0 || err != nil && !mayContinue(err) {
 		return outcome, err
 	}
-	return outcome, errors.Join(err, s.write(ctx, env, o, removals, going, &outcome))
+	return outcome, errors.Join(err, s.write(ctx, env, o, removals, &scope{macs: going}, &outcome))
 }
 
 // mayContinue says whether what failed was the write of single records, which keeps no
@@ -115,16 +131,16 @@ func mayContinue(err error) bool {
 	return single && !errors.Is(err, host.ErrRefused)
 }
 
-// write does one part, with macs of these records only, and again for those that
+// write does one part, of the records of a scope only, and again for those that
 // were another version by then.
-func (s Settings) write(ctx context.Context, env operation.Env, o Options, what part, macs []string, outcome *Outcome) error {
+func (s Settings) write(ctx context.Context, env operation.Env, o Options, what part, of *scope, outcome *Outcome) error {
 	var failures []error
 	for round := range rounds {
-		report, err := s.once(ctx, env, o, what, macs, outcome)
+		report, err := s.once(ctx, env, o, what, of, outcome)
 		if err == nil || len(report.Outcome.Failed) == 0 || report.Outcome.Interrupted != nil {
 			return errors.Join(append(failures, err)...)
 		}
-		macs = nil
+		var macs []string
 		for _, f := range report.Outcome.Failed {
 			if !changed(f.Err) || round == rounds-1 {
 				failures = append(failures, f)
@@ -138,13 +154,14 @@ func (s Settings) write(ctx context.Context, env operation.Env, o Options, what 
 		if macs == nil {
 			break
 		}
+		of = &scope{macs: macs}
 	}
 	return errors.Join(failures...)
 }
 
-// once is one look, and the writes that follow from it. With macs only these
-// records are looked at.
-func (s Settings) once(ctx context.Context, env operation.Env, o Options, what part, macs []string, outcome *Outcome) (operation.Report, error) {
+// once is one look, at the records of a scope or at all, and the writes that follow
+// from it.
+func (s Settings) once(ctx context.Context, env operation.Env, o Options, what part, of *scope, outcome *Outcome) (operation.Report, error) {
 	if !o.DryRun {
 		if err := s.LockFile.Check(env.Host.Files()); err != nil {
 			return operation.Report{}, errors.Join(err, s.noteMarks(ctx, env))
@@ -158,24 +175,24 @@ func (s Settings) once(ctx context.Context, env operation.Env, o Options, what p
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "nics sync", Subject: subject, DryRun: o.DryRun, BeforeLedger: s.Ledgerless,
 		Look: func(ctx context.Context, h host.Host) (seen, error) {
-			if macs != nil {
-				return s.lookAt(ctx, h, s.bookOf(env), macs, wait)
+			if of != nil {
+				return s.lookAt(ctx, h, s.bookOf(env), *of, wait)
 			}
 			return s.lookAtAll(ctx, h, s.bookOf(env), wait)
 		},
 		Decide: func(view ledger.View, found seen, _ operation.Stamp) (operation.Decision, error) {
 			findings = s.findings(found)
-			if macs != nil {
-				findings = slices.DeleteFunc(findings, func(f Finding) bool { return !slices.Contains(macs, f.MAC) })
+			if of != nil {
+				findings = slices.DeleteFunc(findings, func(f Finding) bool { return !slices.Contains(found.scope, f.MAC) })
 			}
 			d, err := s.decide(o, what, found, findings, s.known(env))
 			if err != nil {
 				return d, err
 			}
-			if macs == nil {
+			if of == nil {
 				d.OnSuccess = followed(view, found, s.CN)
 			}
-			d.OnStart, err = marks(view, found.local)
+			d.OnStart, err = s.marks(view, found.local)
 			return d, err
 		},
 	})
@@ -274,7 +291,7 @@ func followed(view ledger.View, found seen, cn string) []ledger.Fact {
 		if !there || !bytes.Equal(value, vm.Handover.Value) || vm.Moving != "" {
 			continue
 		}
-		if isMoved(vm) && slices.ContainsFunc(vm.IDs, func(id string) bool { _, here := found.first.vm(id); return here }) {
+		if isMoved(vm) && found.first.hasOne(vm.IDs) >= 0 {
 			continue
 		}
 		if !slices.ContainsFunc(found.records, func(r napi.Record) bool { return vm.stillSays(r, cn) }) {

@@ -2,17 +2,20 @@ package nicsync
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // Watched is what a sled is watched by: whatever happens to a VM, by any
-// hand, shows in one of these. None costs more than one listing of the zones.
+// hand, shows in one of these. As long as nothing happens, none costs more than one
+// listing of the zones.
 type Watched struct {
 	Env   operation.Env
 	Zones func(context.Context) ([]zone.Zone, error) // lists them
@@ -23,12 +26,12 @@ type Watched struct {
 // (sysevent(3SYSEVENT)): so zones are listed.
 const beat = time.Second
 
-// Watch tells, until the context ends, that something happened that may change a
+// Watch tells, until the context ends, what something happened to that may change a
 // verdict: a zone appeared, runs, stops or went, was configured again, an instance
-// was recorded, or the lock file came or went. What happens while the last word was
-// not taken is one with it. What cannot be seen has not happened yet.
-func (s Settings) Watch(ctx context.Context, w Watched, happened chan<- struct{}) {
-	g := watcher{Settings: s, Watched: w}
+// was recorded, or the lock file came or went. What cannot be seen has not happened
+// yet.
+func (s Settings) Watch(ctx context.Context, w Watched, news *News) {
+	g := watcher{Settings: s, Watched: w, configs: map[string]kept{}}
 	g.look(ctx)
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -38,12 +41,9 @@ func (s Settings) Watch(ctx context.Context, w Watched, happened chan<- struct{}
 		case <-ctx.Done():
 			return
 		}
-		if !g.look(ctx) {
-			continue
-		}
-		select {
-		case happened <- struct{}{}:
-		default:
+		if touched, some := g.look(ctx); some {
+			touched.Seen = time.Now()
+			news.Tell(touched)
 		}
 	}
 }
@@ -52,57 +52,132 @@ func (s Settings) Watch(ctx context.Context, w Watched, happened chan<- struct{}
 type watcher struct {
 	Settings
 	Watched
-	seen glimpse
-	seq  uint64 // of the ledger, as far as it was read
-}
-
-// glimpse is as much of a sled as tells that it is another by now.
-type glimpse struct {
-	zones    string
-	configs  string // their files: each write replaces one
-	recorded [sha256.Size]byte
+	zones    []zone.Zone
+	listed   string          // the zones, to compare
+	configs  map[string]kept // by zone
+	recorded []VM
+	links    []vnic.Link
+	seq      uint64 // of the ledger, as far as it was read
 	lockFile string
+	seen     map[string]VM // the VMs, by all that is known of each
 }
 
-// look says whether anything is not as it was. What cannot be seen is as it was.
-func (w *watcher) look(ctx context.Context) (changed bool) {
-	was := w.seen
-	if zones, err := w.Zones(ctx); err == nil {
-		var b strings.Builder
-		for _, z := range zones {
-			fmt.Fprintln(&b, z.Name, z.State, z.UUID)
-		}
-		w.seen.zones = b.String()
-	}
-	if files, err := w.Env.Host.Files().ReadDir(zone.Dir); err == nil {
-		var b strings.Builder
-		for _, f := range files {
-			fmt.Fprintln(&b, f.Name, f.Inode, f.Size, f.Time.UnixNano())
-		}
-		w.seen.configs = b.String()
-	}
-	w.lookAtRecords(ctx)
-	w.seen.lockFile = ""
+// kept is a configuration, as long as its file is the same: each write replaces it.
+type kept struct {
+	file   string
+	config zone.Config
+}
+
+// look says what is not as it was. What cannot be seen is as it was.
+func (w *watcher) look(ctx context.Context) (t Touched, some bool) {
+	listed := w.lookAtZones(ctx)
+	rewritten := w.lookAtConfigs()
+	recorded := w.lookAtRecords(ctx)
+	lockFile := ""
 	if err := w.LockFile.Check(w.Env.Host.Files()); err != nil {
-		w.seen.lockFile = err.Error()
+		lockFile = err.Error()
 	}
-	return w.seen != was
+	t.All = lockFile != w.lockFile
+	w.lockFile = lockFile
+	if listed || len(rewritten) > 0 || recorded || w.seen == nil {
+		some = w.compare(ctx, &t, rewritten)
+	}
+	return t, some || t.All
+}
+
+// compare says which VMs are not as they were: only these are asked about.
+func (w *watcher) compare(ctx context.Context, t *Touched, rewritten []string) (some bool) {
+	// Links are listed only now: one that is made or removed by itself is no event.
+	if links, err := listLinks(ctx, host.ReadOnly(w.Env.Host)); err == nil {
+		w.links = links
+	}
+	configs := make(map[string]zone.Config, len(w.configs))
+	for name, k := range w.configs {
+		configs[name] = k.config
+	}
+	local := here(w.Names, w.zones, configs, w.links, w.recorded)
+	now := make(map[string]VM, len(local.VMs)+len(w.recorded))
+	for _, vm := range slices.Concat(local.VMs, w.recorded) { // those that departed are not here
+		now[fmt.Sprintf("%+v", vm)] = vm
+	}
+	for is, vm := range now {
+		if _, was := w.seen[is]; !was || slices.ContainsFunc(vm.zones, func(z string) bool { return slices.Contains(rewritten, z) }) {
+			t.vms(vm)
+			some = true
+		}
+	}
+	for was, vm := range w.seen {
+		if _, is := now[was]; !is {
+			t.vms(vm)
+			some = true
+		}
+	}
+	w.seen = now
+	return some
+}
+
+func (w *watcher) lookAtZones(ctx context.Context) (changed bool) {
+	zones, err := w.Zones(ctx)
+	if err != nil {
+		return false
+	}
+	var b strings.Builder
+	for _, z := range zones {
+		fmt.Fprintln(&b, z.Name, z.State, z.UUID)
+	}
+	was := w.listed
+	w.zones, w.listed = zones, b.String()
+	return w.listed != was
+}
+
+// lookAtConfigs reads those that were written again, and returns their zones, and
+// those whose configuration is gone.
+func (w *watcher) lookAtConfigs() (rewritten []string) {
+	files, err := w.Env.Host.Files().ReadDir(zone.Dir)
+	if err != nil {
+		return nil
+	}
+	there := make(map[string]bool, len(files))
+	for _, f := range files {
+		name, is := strings.CutSuffix(f.Name, suffix)
+		if !is {
+			continue
+		}
+		there[name] = true
+		file := fmt.Sprintln(f.Inode, f.Size, f.Time.UnixNano())
+		if w.configs[name].file == file {
+			continue
+		}
+		// What cannot be read as a configuration is as it was, until it is written again.
+		c, err := config(w.Env.Host.Files(), f.Name)
+		if err != nil {
+			c = w.configs[name].config
+		}
+		w.configs[name] = kept{file, c}
+		rewritten = append(rewritten, name)
+	}
+	for name := range w.configs {
+		if !there[name] {
+			delete(w.configs, name)
+			rewritten = append(rewritten, name)
+		}
+	}
+	return rewritten
 }
 
 // lookAtRecords reads the instances, if anything was written to the ledger.
-func (w *watcher) lookAtRecords(ctx context.Context) {
+func (w *watcher) lookAtRecords(ctx context.Context) (read bool) {
 	if w.Recorded == nil {
-		return
+		return false
 	}
 	view, err := w.bookOf(w.Env)(ctx)
 	if err != nil || view.Seq() == w.seq {
-		return
+		return false
 	}
-	if vms, err := w.Recorded(view); err == nil {
-		all := sha256.New()
-		for _, vm := range vms {
-			fmt.Fprintf(all, "%+v\n", vm)
-		}
-		w.seq, w.seen.recorded = view.Seq(), [sha256.Size]byte(all.Sum(nil))
+	vms, err := w.Recorded(view)
+	if err != nil {
+		return false
 	}
+	w.seq, w.recorded = view.Seq(), vms
+	return true
 }
