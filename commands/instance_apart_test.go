@@ -48,11 +48,15 @@ func ways() map[string][]string {
 			"vnic create --instance web1 --nic over=net0", "zone create --instance web1", "zone boot --instance web1", "zone address --instance web1",
 			"propolis start --instance web1", "propolis ensure --instance web1", "propolis run --instance web1",
 		},
-		"started again":            {ensure, "instance stop web1", "instance start web1"},
-		"the guest reboots":        {ensure, "instance reboot web1"},
-		"rebuilt":                  {ensure, "instance ensure web1 --cpus 3 --recreate"},
-		"the sled reboots":         {ensure, "REBOOT", "bootstrap", "instance ensure web1"},
-		"its zone was rebooted":    {ensure, "$ zoneadm -z Z reboot", "instance ensure web1"},
+		"started again":               {ensure, "instance stop web1", "instance start web1"},
+		"the guest reboots":           {ensure, "instance reboot web1"},
+		"rebuilt":                     {ensure, "instance ensure web1 --cpus 3 --recreate"},
+		"the sled reboots":            {ensure, "REBOOT", "bootstrap", "instance ensure web1"},
+		"its zone was rebooted":       {ensure, "$ zoneadm -z Z reboot", "instance ensure web1"},
+		"another program took it off": {ensure, "$ dladm reset-linkprop -t -p protection G", ensure},
+		"adopted": {
+			ensure, "LOST", "bootstrap --new-ledger", "instance adopt web1", "$ dladm reset-linkprop -t -p protection G", "instance ensure web1",
+		},
 		"its zone was halted":      {ensure, "$ zoneadm -z Z halt", "instance ensure web1"},
 		"its Propolis was stopped": {ensure, "$ svcadm -z Z disable svc:/site/sledctl/propolis-server:default", "instance ensure web1"},
 	}
@@ -67,6 +71,8 @@ func typed(t *testing.T, s *sledtest.Operator, line string) {
 		if err := s.Reboot(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	case line == "LOST":
+		s.LoseLedger()
 	case tool:
 		zone := s.Value("instance get web1 -H --columns zone")
 		guest := strings.Split(s.Value("instance get web1 -H --columns vnics"), ",")[1]
@@ -74,6 +80,23 @@ func typed(t *testing.T, s *sledtest.Operator, line string) {
 	default:
 		s.Run(line)
 	}
+}
+
+// A machine that comes from another sled is held to its limits before it runs here.
+func TestAGuestThatMovesSendsAsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sledtest.NewMoving(t).Open(t)
+		m.Source.Run("instance ensure web3 --nic over=net0")
+		apart(m.Source, "web3")
+		m.Source.Run("instance migrate web3 --to-command there")
+		apart(m.Target, "web3")
+		held := m.Target.Run("instance get web3 --diff")
+		guest := strings.Split(m.Target.Value("instance get web3 -H --columns vnics"), ",")[1]
+		m.Target.Command("dladm reset-linkprop -t -p protection " + guest)
+		if told := m.Target.Run("instance get web3 --diff"); strings.Contains(held, "mac-nospoof") || !strings.Contains(told, guest+", without mac-nospoof") {
+			t.Errorf("held:\n%s\nnot held:\n%s", held, told)
+		}
+	})
 }
 
 // On every way up a guest NIC is held to its MAC address: a halt of its zone has taken

@@ -41,7 +41,16 @@ func (l Limits) settings() []setting {
 
 // Holds says whether a link with these limits is held to those that are wanted. One that
 // is held to more is as well.
-func (l Limits) Holds(want Limits) bool { return l.OwnMAC || !want.OwnMAC }
+func (l Limits) Holds(want Limits) bool { return l.Lacks(want) == "" }
+
+// Lacks says what a link with these limits lets through of what those that are wanted
+// hold back; empty: nothing.
+func (l Limits) Lacks(want Limits) string {
+	if want.OwnMAC && !l.OwnMAC {
+		return "without " + macNoSpoof
+	}
+	return ""
+}
 
 // parseLimits reads show-linkprop -c -o property,value. Errors are ErrSyntax.
 func parseLimits(out []byte) (l Limits, err error) {

@@ -230,6 +230,10 @@ func TestDladmProtection(t *testing.T) {
 	n.prints("global", shows, "protection:mac-nospoof\n")
 	n.fails("global", "dladm set-linkprop -t -p protection=all v0", "",
 		"dladm: warning: link property 'protection' must be one of: mac-nospoof,restricted,ip-nospoof,dhcp-nospoof\n")
+	n.must("global", "dladm reset-linkprop -t -p protection v0")
+	n.prints("global", shows, "protection:\n")
+	n.must("global", "dladm set-linkprop -t -p protection=mac-nospoof,restricted v0")
+	n.fails("global", "dladm reset-linkprop -t -p protection v9", "", "dladm: link v9 is not valid: object not found\n")
 	n.fails("z1", "dladm set-linkprop -t -p protection=restricted v0", "", "dladm: warning: cannot set link property 'protection' on 'v0': permission denied\n")
 	network.ReturnLinks(n.tx, "z1")
 	n.prints("global", shows, "protection:\n")

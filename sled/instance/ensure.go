@@ -131,7 +131,7 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 }
 
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
-// its zone runs, and its Propolis runs its machine. Any doubt is a no.
+// its zone runs, its Propolis runs its machine, and its guest NICs are held to their limits. Any doubt is a no.
 func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
 	if r.Incarnation == nil || !r.Incarnation.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
 		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
@@ -143,7 +143,7 @@ func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 		return false
 	}
 	vm, err := quickLook(ctx, b, h, r)
-	return err == nil && vm.State == "Running" && vm.ID == r.ID
+	return err == nil && vm.State == "Running" && vm.ID == r.ID && allHeld(r, LookLimits(ctx, h, *r.Incarnation))
 }
 
 // bringUp is the operation behind ensure, start and every single step.

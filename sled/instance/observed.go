@@ -255,7 +255,7 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 	if z.State != zone.Running {
 		return nil
 	}
-	seen.Inside.Limits = lookLimits(ctx, h, *r.Incarnation)
+	seen.Inside.Limits = LookLimits(ctx, h, *r.Incarnation)
 	states, err := smf.States(ctx, h, r.Incarnation.Zone)
 	if err == nil {
 		seen.Inside.Services = states
@@ -277,9 +277,9 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 	return nil
 }
 
-// lookLimits reads what the guest NICs of a running zone are held to. What cannot be read
+// LookLimits reads what the guest NICs of a running zone are held to. What cannot be read
 // counts as no limit, and is set.
-func lookLimits(ctx context.Context, h host.Host, incarnation record.Incarnation) map[string]vnic.Limits {
+func LookLimits(ctx context.Context, h host.Host, incarnation record.Incarnation) map[string]vnic.Limits {
 	found := map[string]vnic.Limits{}
 	for _, v := range incarnation.Guests {
 		if limits, err := vnic.LimitsOf(ctx, h, v.Name); err == nil {
@@ -359,9 +359,17 @@ func (p *progress) compareLinks(k layout.Packaging, incarnation record.Incarnati
 func (p *progress) compareLimits(r record.Record, seen Observed) {
 	p.held = map[string]bool{}
 	for _, v := range r.Incarnation.Guests {
-		limits, read := seen.Inside.Limits[v.Name]
-		p.held[v.Name] = read && limits.Holds(layout.LimitsOf(r, v))
+		p.held[v.Name] = isHeld(r, v, seen.Inside.Limits)
 	}
+}
+
+func isHeld(r record.Record, v record.VNIC, limits map[string]vnic.Limits) bool {
+	found, read := limits[v.Name]
+	return read && found.Holds(layout.LimitsOf(r, v))
+}
+
+func allHeld(r record.Record, limits map[string]vnic.Limits) bool {
+	return !slices.ContainsFunc(r.Incarnation.Guests, func(v record.VNIC) bool { return !isHeld(r, v, limits) })
 }
 
 func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observed) {

@@ -70,7 +70,8 @@ func Commands() []Command {
 	add(writes("chmod", "zfs", "zpool"), "storage format")
 	add(writes("zlogin"), "instance adopt", "zone address", "zone bundle create", "zone exec")
 	add(writes("svcadm", "zlogin"), "propolis start")
-	add(writes("zoneadm"), "zone boot", "zone halt")
+	add(writes("zoneadm"), "zone halt")
+	add(writes("dladm", "zoneadm"), "zone boot")
 	add(writes("dladm", "zfs", "zoneadm", "zonecfg"), "zone create", "zone delete")
 	add(writes("svccfg", "zfs", "zoneadm", "zonecfg"), "base ensure", "base retire")
 	up := []string{"dladm", "mount", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}

@@ -29,7 +29,7 @@ type dladmCall struct {
 func Dladm(tx *world.Tx, c cli.Call) cli.Reply {
 	cli.Simulated(len(c.Args) > 0)
 	run := map[string]func(*dladmCall) cli.Reply{
-		"show-link": (*dladmCall).showLink, "show-linkprop": (*dladmCall).showLinkprop, "set-linkprop": (*dladmCall).setLinkprop,
+		"show-link": (*dladmCall).showLink, "show-linkprop": (*dladmCall).showLinkprop, "set-linkprop": (*dladmCall).setLinkprop, "reset-linkprop": (*dladmCall).resetLinkprop,
 		"show-phys": (*dladmCall).showPhys, "show-aggr": (*dladmCall).showAggr, "show-vnic": (*dladmCall).showVNIC,
 		"create-vnic": (*dladmCall).createVNIC, "delete-vnic": (*dladmCall).deleteVNIC, "create-etherstub": (*dladmCall).createEtherstub,
 		"delete-etherstub": (*dladmCall).deleteEtherstub, "create-aggr": (*dladmCall).createAggr, "create-vlan": (*dladmCall).createVLAN,

@@ -108,3 +108,16 @@ func (d *dladmCall) setLinkprop() cli.Reply {
 	}
 	return d.ended(err, fmt.Sprintf("warning: cannot set link property '%s' on '%s'", property, name))
 }
+
+// resetLinkprop is reset_linkprop, of one property that has no default.
+func (d *dladmCall) resetLinkprop() cli.Reply {
+	given, operands := cli.Options(d.args, "p:t", nil)
+	property, name := given.One('p'), cli.Operand(operands)
+	cli.Simulated(given.Has('t') && property != "mtu" && network.CanSetLink(property))
+	l := d.find(name)
+	if l == nil {
+		return d.die("link %s is not valid: %s", name, network.LinkNotFound)
+	}
+	err := d.change(func() error { network.ResetLinkProperty(d.tx, l, property); return nil })
+	return d.ended(err, fmt.Sprintf("warning: cannot reset link property '%s' on '%s'", property, name))
+}

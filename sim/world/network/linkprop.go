@@ -165,9 +165,13 @@ func SetLinkProperty(tx *world.Tx, l *world.Link, property, value string, tempor
 func ClearProtection(tx *world.Tx, zone string) {
 	for l := range links(tx, zone) {
 		if l.Zone == zone && l.Properties["protection"] != "" {
-			tx.TouchLink(l)
-			delete(l.Properties, "protection")
-			delete(l.Saved, "protection")
+			ResetLinkProperty(tx, l, "protection")
 		}
 	}
+}
+
+// ResetLinkProperty gives a property of a link its default until the next reboot.
+func ResetLinkProperty(tx *world.Tx, l *world.Link, property string) {
+	tx.TouchLink(l)
+	delete(l.Properties, property)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
+	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -60,8 +61,9 @@ func (c Comparison) Differing() []Row {
 // seen is what a look has found.
 type seen struct {
 	inv     *inventory.Inventory
-	machine *spec.InstanceSpec // that Propolis has; nil: it did not say
-	sent    *spec.InstanceSpec // that it was given; nil: that is not recorded
+	machine *spec.InstanceSpec     // that Propolis has; nil: it did not say
+	limits  map[string]vnic.Limits // of the guest VNICs; none where they could not be read
+	sent    *spec.InstanceSpec     // that it was given; nil: that is not recorded
 }
 
 // Look compares the instance that ref means.
@@ -87,6 +89,7 @@ func Look(ctx context.Context, s instance.Settings, env operation.Env, view ledg
 		}
 	}
 	if c.Zone != nil && c.Zone.State == zone.Running {
+		look.limits = instance.LookLimits(ctx, env.Host, *r.Incarnation)
 		c.Answers = look.ask(ctx, s.Blueprint(), env, view, r)
 	}
 	c.Rows = rows(s.Blueprint(), c.Instance, look)
