@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/smf"
@@ -128,4 +130,18 @@ func (m *methods) accompany(ctx context.Context, call smf.MethodCall, cmd *exec.
 	_ = cmd.Wait()
 	close(ended)
 	_ = m.sled.world.Update(ctx, func(tx *world.Tx) error { smf.ChildEnded(tx, call, pid, output.String()); return nil })
+}
+
+// cutPower ends the processes that methods go on as, and waits until they have: none of them
+// writes to a root that is about to be emptied.
+func cutPower(tx *world.Tx) {
+	for _, p := range tx.State.Processes {
+		if !smf.Lives(tx, p.PID) {
+			continue
+		}
+		_ = syscall.Kill(p.OSPID, syscall.SIGKILL)
+		for try := 0; try < listenTries && syscall.Kill(p.OSPID, 0) == nil; try++ {
+			time.Sleep(listenPause)
+		}
+	}
 }

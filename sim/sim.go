@@ -98,6 +98,7 @@ func (s *Sled) Close() {
 func (s *Sled) Reboot(ctx context.Context) error {
 	start := map[string]string{}
 	err := s.world.Update(ctx, func(tx *world.Tx) error {
+		cutPower(tx)
 		if err := boot.Reboot(tx); err != nil {
 			return err
 		}
