@@ -129,6 +129,7 @@ func (p *pseudonyms) column(out string, n int) {
 // command.
 func collectors() map[string]func(*pseudonyms, string) {
 	return map[string]func(*pseudonyms, string){
+		"kstat -p":     (*pseudonyms).counters,
 		"zoneadm list": func(p *pseudonyms, out string) { p.column(out, 1); p.column(out, 3) },
 		"zpool list":   (*pseudonyms).pools,
 		"zpool import": (*pseudonyms).importable,
@@ -137,6 +138,15 @@ func collectors() map[string]func(*pseudonyms, string) {
 		"mount -p":     (*pseudonyms).mounts,
 		"svcs -a":      (*pseudonyms).services,
 		"svcs -z":      (*pseudonyms).services,
+	}
+}
+
+// counters notes the names of links and zones.
+func (p *pseudonyms) counters(out string) {
+	for line := range strings.Lines(out) {
+		if f, _, ok := counter(line); ok && (f[0] == "link" || f[0] == "zones") {
+			p.addName(f[2])
+		}
 	}
 }
 

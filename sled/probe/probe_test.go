@@ -320,3 +320,15 @@ func TestNamesOfSledctlStay(t *testing.T) {
 		}
 	}
 }
+
+// A recording has the names of counters and no figure, and zones by their complete names; what
+// kstat does not print it keeps as it is.
+func TestCountersHaveNamesOnly(t *testing.T) {
+	got := string(reduced(command([]string{"kstat", "-p", "x"}), []byte(
+		"link:0:net0:obytes64\t4711\nzones:3:propolis_instance_e8c7352f-4ca:nsec_sys\t17\n"+
+			"zones:3:propolis_instance_e8c7352f-4ca:zonename\tpropolis_instance_e8c7352f-4cac-5818-ab08-463e586e0da1\nnot a counter\n")))
+	const zone = "propolis_instance_e8c7352f-4cac-5818-ab08-463e586e0da1"
+	if want := "link:0:net0:obytes64\t0\nzones:3:" + zone + ":nsec_sys\t0\nzones:3:" + zone + ":zonename\t" + zone + "\nnot a counter\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -55,6 +56,8 @@ const few = "mountpoint,quota,reservation,compression,canmount"
 func Questions() []Question {
 	lines := [][2]string{
 		{"", "uname -v"},
+		{"", "kstat -p unix:0:system_misc:boot_time"},
+		{"", "kstat -p zones:::nsec_sys zones:::nsec_user zones:::zonename link:0::obytes64 link:0::rbytes64"},
 		{"", "zonename"},
 		{"", "pcred 1"},
 		{"", "ppriv 1"},
@@ -185,15 +188,51 @@ func ask(ctx context.Context, h host.Host, c host.Command) (host.Result, error) 
 }
 
 // reduced is an output without what no recording holds: of the device tree, properties
-// that the program does not read; of a directory, who owns it, its size and its time.
+// that the program does not read; of a directory, who owns it, its size and its time; of
+// counters, how far they have come.
 func reduced(c host.Command, out []byte) []byte {
 	switch {
 	case c.Program == "prtconf" && slices.Contains(c.Args, "-vD"):
 		return keptOfTree(out)
 	case c.Program == "ls":
 		return keptOfDirectories(out)
+	case c.Program == "kstat":
+		return keptOfCounters(out)
 	}
 	return bytes.Clone(out)
+}
+
+// keptOfCounters are their names, each with 0: they are others at each look. A zone has its
+// complete name: what kstat cuts off of one is a name of its own.
+func keptOfCounters(out []byte) (kept []byte) {
+	zones := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if f, value, ok := counter(line); ok && f[3] == "zonename" {
+			zones[f[1]] = value
+		}
+	}
+	for line := range strings.Lines(string(out)) {
+		f, value, ok := counter(line)
+		if !ok {
+			kept = append(kept, line...)
+			continue
+		}
+		if f[0] == "zones" {
+			f[2] = cmp.Or(zones[f[1]], "-") // it began meanwhile
+		}
+		if f[3] != "zonename" {
+			value = "0"
+		}
+		kept = fmt.Appendf(kept, "%s\t%s\n", strings.Join(f, ":"), value)
+	}
+	return kept
+}
+
+// counter is a line of kstat -p: module, instance, name and statistic, and the value.
+func counter(line string) (key []string, value string, ok bool) {
+	name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+	key = strings.Split(name, ":")
+	return key, value, ok && len(key) == 4
 }
 
 // keptOfDirectories are the modes, names and attributes.

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/kstat"
 	"github.com/sledctl/sledctl/illumos/ofmt"
 	"github.com/sledctl/sledctl/illumos/processor"
 	"github.com/sledctl/sledctl/illumos/reservoir"
@@ -51,6 +52,8 @@ func subjects() []subject {
 	}
 	return []subject{
 		{"uname -v", plain(system.QueryKernel), "multi-queue-since-r151058"},
+		{"kstat -p unix:0:system_misc:boot_time", plain(kstat.Booted), ""},
+		{"kstat -p zones:::nsec_sys", plain(kstat.Query), "links-count-viona zone-time-includes-guests"},
 		{"zonename", plain(system.QueryZone), ""},
 		{"prtconf -m", plain(reservoir.Memory), "all-memory-available-at-boot"},
 		{"prtconf -vD", func(ctx context.Context, h host.Host) (any, error) { return disk.Look(ctx, h, disk.Detect{}) },
