@@ -6,15 +6,16 @@
 #     pfexec pkg install -g "$PWD/sledctl-omnios.p5p" ooce/system/sledctl
 set -eu
 cd "$(dirname "$0")"
-case ${1:-} in
-omnios | helios) kind=$1 ;;
+case $#,${1:-} in
+1,omnios | 1,helios) kind=$1 ;;
 *)
 	echo "usage: publish.sh omnios|helios" >&2
 	exit 2
 	;;
 esac
-repository=$(mktemp -d)
-trap 'rm -rf "$repository"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+repository=$work/repository # which pkgrepo makes: of a directory that is there its page says nothing
 pkgrepo create "$repository"
 pkgrepo set -s "$repository" publisher/prefix=sledctl
 pkgsend publish -s "$repository" -d proto "sledctl-$kind.p5m"
