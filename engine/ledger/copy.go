@@ -67,7 +67,7 @@ func (at Location) Mounted(files host.Files) error {
 // broken is a *BrokenError, if err is the damage of a text.
 func broken(file string, err error) error {
 	if f, ok := errors.AsType[*format.Damage](err); ok {
-		return &BrokenError{File: file, Line: f.Line, Reason: f.Reason, Last: f.Last}
+		return &BrokenError{File: file, Line: f.Line, Reason: f.Reason, Last: f.Last, Newer: f.Newer}
 	}
 	return err
 }

@@ -51,6 +51,11 @@ type AbsentError struct {
 
 // Error names every place that was looked at.
 func (e *AbsentError) Error() string {
+	for _, at := range e.Places {
+		if Newer(at.Err) {
+			return at.Err.Error()
+		}
+	}
 	said := ErrAbsent.Error() + ": no place to look for one"
 	if len(e.Places) > 0 {
 		said = fmt.Sprintf("%v: %s", ErrAbsent, join(e.Places))
@@ -75,6 +80,9 @@ func (e *AbsentError) Unwrap() []error { return causes(ErrAbsent, e.Places) }
 
 // Hint says what would be right.
 func (e *AbsentError) Hint() string {
+	if slices.ContainsFunc(e.Places, func(at Absence) bool { return Newer(at.Err) }) {
+		return newerHint
+	}
 	if e.Tag != nil {
 		return (&SupersededError{}).Hint()
 	}
@@ -113,6 +121,9 @@ func (e *MissingError) Unwrap() []error {
 
 // Hint says what would be right.
 func (e *MissingError) Hint() string {
+	if slices.ContainsFunc(e.Missing, func(m Member) bool { return Newer(m.Err) }) {
+		return newerHint
+	}
 	for _, at := range e.Others {
 		if errors.Is(at.Err, errUnfinished) {
 			return "to complete the ledger, run: sledctl bootstrap"
@@ -182,16 +193,30 @@ func (e *TwinsError) Hint() string {
 	return "to keep one of the files and set its duplicate aside, run: sledctl ledger heal --keep FILE"
 }
 
+// newerHint is what is right where a newer sledctl has written a copy: none of the ways by which
+// a ledger is given up.
+const newerHint = "return to the newer sledctl, e.g. run: install.sh rollback"
+
+// Newer says whether an error is that of a copy that a newer sledctl has written.
+func Newer(err error) bool {
+	e, ok := errors.AsType[*BrokenError](err)
+	return ok && e.Newer
+}
+
 // BrokenError is ErrBroken: a file that is there and cannot be believed.
 type BrokenError struct {
 	File   string
 	Line   int // from 1, the header
 	Reason string
 	Last   uint64 // the last line behind it that can be read; 0: none
+	Newer  bool   // a newer sledctl has written it: it is not broken
 }
 
 // Error names file and line.
 func (e *BrokenError) Error() string {
+	if e.Newer {
+		return fmt.Sprintf("a newer sledctl has written the ledger: %s: %s", e.File, e.Reason)
+	}
 	said := fmt.Sprintf("%v: %s: line %d: %s", ErrBroken, e.File, e.Line, e.Reason)
 	if e.Last > 0 {
 		said += fmt.Sprintf("; behind it lines up to seq %d can be read", e.Last)
@@ -206,6 +231,9 @@ func (e *BrokenError) Unwrap() error { return ErrBroken }
 
 // Hint says what would be right.
 func (e *BrokenError) Hint() string {
+	if e.Newer {
+		return newerHint
+	}
 	return "keep the file as it is: the other copies hold the same facts; to compare them, run: sledctl ledger check"
 }
 

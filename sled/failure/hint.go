@@ -141,5 +141,5 @@ func deadlineHint(err error, timeUp bool) string {
 func isLost(err error) bool {
 	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
 	overruled, isOverruled := errors.AsType[*ledger.SupersededError](err)
-	return isAbsent && absent.Tag != nil || isOverruled && len(overruled.Files) == 0
+	return isAbsent && absent.Tag != nil && !ledger.Newer(err) || isOverruled && len(overruled.Files) == 0
 }

@@ -40,6 +40,8 @@ func (j *judge) ledgerProblem(err error) Problem {
 	p := Problem{Code: "ledger-unsound", Severity: Trouble, Subject: Subject{Kind: "ledger"}, Text: err.Error(), Next: []string{"sledctl ledger check"}}
 	missing, isMissing := errors.AsType[*ledger.MissingError](err)
 	switch {
+	case ledger.Newer(err):
+		p.Next = []string{"install.sh rollback"}
 	case isMissing && len(missing.Missing) > 0:
 		return j.missingCopy(p, missing.Missing[0])
 	case errors.Is(err, ledger.ErrMissing):

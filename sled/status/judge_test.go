@@ -111,6 +111,9 @@ func TestEachProblem(t *testing.T) {
 			[]string{"! sled-unprepared: the sled is not prepared: it has no ledger yet > sledctl bootstrap"}},
 		"the ledger is gone, and the disks record that there was one": {func(s *Seen) { s.NoLedger = &ledger.AbsentError{Tag: &ledger.EpochTag{Ledger: "l", N: 2}} },
 			[]string{"! ledger-unsound: no copy of the ledger: no place to look for one; but the sled's disks record ledger l, epoch 2 > sledctl bootstrap"}},
+		"a newer sledctl has written the ledger": {func(s *Seen) {
+			s.NoLedger = &ledger.AbsentError{Places: []ledger.Absence{{File: "/l", Err: &ledger.BrokenError{File: "/l", Reason: "the file has format 2", Newer: true}}}}
+		}, []string{"! ledger-unsound: a newer sledctl has written the ledger: /l: the file has format 2 > install.sh rollback"}},
 		"a disk with a VM is absent": {func(s *Seen) {
 			setState(s, "disk", "c1", "absent")
 			setState(s, "pool", pool1, "unavail")

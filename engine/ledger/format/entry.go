@@ -109,7 +109,7 @@ func (t *Text) AddTo(lines map[uint64][]byte) {
 func AddHistory(data []byte, ledger string, lines map[uint64][]byte) error {
 	h, at, err := CutHeader(data)
 	if err != nil {
-		return &Damage{Line: 1, Reason: err.Error()}
+		return err
 	}
 	if h.Ledger != ledger {
 		return &Damage{Line: 1, Reason: "the file is of ledger " + h.Ledger}

@@ -46,26 +46,26 @@ func (h Header) encode() []byte {
 	return append(line, '\n')
 }
 
-// CutHeader reads the header that data opens with, and returns its length.
+// CutHeader reads the header that data opens with, and returns its length. An error is a *Damage.
 func CutHeader(data []byte) (h Header, size int, err error) {
 	end := bytes.IndexByte(data, '\n')
 	switch {
 	case len(data) == 0:
-		return h, 0, fmt.Errorf("the file is empty")
+		return h, 0, &Damage{Line: 1, Reason: "the file is empty"}
 	case end < hashEnd || !bytes.HasPrefix(data, []byte(openHash)):
-		return h, 0, fmt.Errorf("the first line is no header of a ledger")
+		return h, 0, &Damage{Line: 1, Reason: "the first line is no header of a ledger"}
 	}
 	if err := json.Unmarshal(data[:end], &h); err == nil && h.Format > format {
-		return h, 0, fmt.Errorf("the file has format %d; this sledctl knows formats up to %d", h.Format, format)
+		return h, 0, &Damage{Line: 1, Reason: fmt.Sprintf("the file has format %d; this sledctl knows formats up to %d", h.Format, format), Newer: true}
 	}
 	if !bytes.Equal(data[len(openHash):hashEnd], newChain().hash(data[hashEnd:end])) {
-		return h, 0, fmt.Errorf("the header does not match its hash")
+		return h, 0, &Damage{Line: 1, Reason: "the header does not match its hash"}
 	}
 	if err := json.Unmarshal(data[:end], &h); err != nil {
-		return h, 0, fmt.Errorf("the header is not JSON: %w", err)
+		return h, 0, &Damage{Line: 1, Reason: fmt.Sprintf("the header is not JSON: %v", err)}
 	}
 	if h.Format != format || len(h.Base.Hash) != hashLen || h.Base.Kept < 0 || h.Ledger == "" || h.Copy == "" {
-		return h, 0, fmt.Errorf("the header is incomplete")
+		return h, 0, &Damage{Line: 1, Reason: "the header is incomplete"}
 	}
 	return h, end + 1, nil
 }

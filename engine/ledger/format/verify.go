@@ -14,6 +14,7 @@ type Damage struct {
 	Line   int // from 1, the header
 	Reason string
 	Last   uint64 // the last line behind it that can be read; 0: none
+	Newer  bool   // a newer sledctl has written it: nothing is known to be wrong
 }
 
 // Error names the line and the reason.
@@ -28,7 +29,7 @@ func (*Damage) Kind() fault.Kind { return fault.Failed }
 func Verify(data []byte, known *Text) (*Text, error) {
 	h, at, err := CutHeader(data)
 	if err != nil {
-		return nil, &Damage{Line: 1, Reason: err.Error()}
+		return nil, err
 	}
 	if known != nil && (known.Ledger != h.Ledger || known.Base != h.Base) {
 		known = nil
@@ -167,7 +168,7 @@ func (t *Text) finish(data, prev []byte, seq uint64) error {
 	}
 	end, ok := classify(rest, seq, epoch)
 	if !ok {
-		return &Damage{len(t.lines) + 2, "the line does not match its hash, and is not the last", readOn(rest)}
+		return &Damage{Line: len(t.lines) + 2, Reason: "the line does not match its hash, and is not the last", Last: readOn(rest)}
 	}
 	t.End, t.Rest, t.Begun = end, int64(len(rest)), begun(rest)
 	return nil
