@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,27 @@ func TestEveryCheckIsComplete(t *testing.T) {
 	for q := range known {
 		if !asked[q] {
 			t.Errorf("no check asks %q", q)
+		}
+	}
+}
+
+// For each check there is a script in which it fails on a simulated sled, or at least warns.
+func TestEveryCheckFailsInAScript(t *testing.T) {
+	scripts, err := filepath.Glob("../../commands/testdata/script/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(len(scripts), err)
+	}
+	var all strings.Builder
+	for _, name := range scripts {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	for _, c := range Checks() {
+		if !strings.Contains(all.String(), `fail\t`+c.ID+`\t`) && !strings.Contains(all.String(), `warn\t`+c.ID+`\t`) {
+			t.Errorf("no script has a line ^fail\\t%s\\t", c.ID)
 		}
 	}
 }
