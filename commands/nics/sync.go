@@ -37,11 +37,11 @@ func newSync(env *cli.Env) *cobra.Command {
 		Use:   "sync",
 		Short: "Make NAPI's NIC records match this sled",
 		Long: `Make NAPI's NIC records match this sled. --backfill sets this sled in the record of a NIC that is here, if the record names none
-or the sled from which the VM came; --state sets running or stopped, as the VM is; --reap removes the records of VMs that are not on the
+or the sled from which the VM came; --state sets running or stopped, as the VM is; --reap removes the records of VMs and NICs that are not on the
 sled, which frees their addresses. Without any of the three, sync does all of them, in this order.
 
-sync removes a record only if it names this sled, its VM is missing from complete listings, now and --recheck-after later, its MAC is
-nowhere on the sled, it is not being provisioned, and NAPI still has the version that was judged. If sync would remove more records than
+sync removes a record only if it names this sled, its VM is missing from complete listings or no longer has the NIC, now and
+--recheck-after later, its MAC is nowhere on the sled, it is not being provisioned, and NAPI still has the version that was judged. If sync would remove more records than
 --max-delete, it changes nothing. sync reads and judges again a record that another program changes meanwhile.
 
 sync changes nothing while the file nics.lock_file exists (exit 8; its first line says why; sync checks before each request), nor, with
