@@ -31,13 +31,13 @@ type ptyTop struct {
 	beginning *term.State
 }
 
-func startPtyTop(t *testing.T, dir string) *ptyTop {
+func startPtyTop(t *testing.T, top *exec.Cmd) *ptyTop {
 	t.Helper()
 	keys, user, err := pty.Open()
 	if err != nil {
 		t.Skip("there are no terminals: ", err)
 	}
-	p := &ptyTop{t: t, keys: keys, user: user, height: 24, cmd: program(t, dir, "top")}
+	p := &ptyTop{t: t, keys: keys, user: user, height: 24, cmd: top}
 	p.resize()
 	if p.beginning, err = term.GetState(int(user.Fd())); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestTopOnATerminal(t *testing.T) {
 		return string(out)
 	}
 	sledctl("sim", "drill", filepath.Join(dir, "sled"))
-	p := startPtyTop(t, dir)
+	p := startPtyTop(t, program(t, dir, "top"))
 	p.shows("40 VMs")
 	p.types("/")
 	p.shows("filter: _")
@@ -168,5 +168,48 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 	if state := sledctl("instance", "list", "mail01", "-H", "--columns", "state"); state != "running\n" {
 		t.Errorf("mail01 is %s", state)
+	}
+}
+
+// An operator watches another sled over ssh: her terminal is that of the other sled's top, and
+// a command that she agrees to acts there.
+func TestTopOverSSH(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("a screen is waited for")
+	}
+	dir := t.TempDir()
+	const ssh = `#!/bin/sh
+[ "$1 $2" = "-t root@two" ] || { echo "ssh was given $*" >&2; exit 255; }
+shift 2
+SLEDCTL_HOST=sim:$HOME/two exec sh -c "$*"
+`
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(ssh), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	sledctl := func(host string, words ...string) *exec.Cmd {
+		c := program(t, dir, words...)
+		c.Env = append(c.Env, "SLEDCTL_HOST="+host, "XDG_CONFIG_HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"))
+		return c
+	}
+	for _, words := range []string{"bootstrap", "instance ensure web1", "instance stop web1"} {
+		if out, err := sledctl("sim:"+filepath.Join(dir, "two"), strings.Fields(words)...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", words, err, out)
+		}
+	}
+	if out, err := sledctl("", "sled", "add", "two", "--ssh", "root@two").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := startPtyTop(t, sledctl("", "--sled", "two", "top"))
+	p.shows(">web1  stopped")
+	p.types("e")
+	p.shows("sledctl instance ensure web1   run it? [y/N]")
+	p.types("y")
+	p.shows(">web1  running")
+	p.types("q")
+	if err := p.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if now, err := term.GetState(int(p.user.Fd())); err != nil || *now != *p.beginning {
+		t.Errorf("the terminal is not as it was: %v", err)
 	}
 }
