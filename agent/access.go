@@ -109,13 +109,18 @@ func ReadSecret(name string) ([]byte, error) {
 // credentials. The first keeps out web pages whose own name leads to the sled
 // (DNS rebinding).
 func (a Access) admit(r *http.Request) (role, *api.Error) {
-	local, network := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	misdirected := &api.Error{Status: http.StatusMisdirectedRequest,
+		Message: fmt.Sprintf("the agent is not called %q: ask by an address that it listens on, or name it in agent.host_names", r.Host)}
+	asked := r.Context().Value(http.LocalAddrContextKey)
+	if _, socket := asked.(*net.UnixAddr); socket && !a.forwarded(r.Host) {
+		return anonymous, misdirected
+	}
+	local, network := asked.(*net.TCPAddr)
 	if !network {
 		return operator, nil
 	}
 	if !a.named(r.Host, local.AddrPort().Addr().Unmap()) {
-		return anonymous, &api.Error{Status: http.StatusMisdirectedRequest,
-			Message: fmt.Sprintf("the agent is not called %q: ask by an address that it listens on, or name it in agent.host_names", r.Host)}
+		return anonymous, misdirected
 	}
 	is := a.byToken(r.Header.Values("Authorization"))
 	if a.Open {
@@ -130,14 +135,27 @@ func (a Access) admit(r *http.Request) (role, *api.Error) {
 	return is, nil
 }
 
-// named reports whether a Host header names the agent on a connection to local.
-// The port is not looked at: it differs behind a forwarded one.
-func (a Access) named(host string, local netip.Addr) bool {
-	name := host
+// forwarded reports whether a Host header may come over the Unix socket. A browser cannot open
+// that, but reaches it by a port that ssh -L forwards to it; a page that leads there has a
+// public name, which has a dot, and no address. Clients choose any name, e.g. "sled".
+func (a Access) forwarded(host string) bool {
+	name := bareHost(host)
+	_, err := netip.ParseAddr(name)
+	return err == nil || !strings.Contains(name, ".") ||
+		slices.ContainsFunc(a.HostNames, func(known string) bool { return strings.EqualFold(known, name) })
+}
+
+// bareHost is a Host header without its port, which differs behind a forwarded one.
+func bareHost(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
+		host = h
 	}
-	name = strings.Trim(name, "[]")
+	return strings.Trim(host, "[]")
+}
+
+// named reports whether a Host header names the agent on a connection to local.
+func (a Access) named(host string, local netip.Addr) bool {
+	name := bareHost(host)
 	if at, err := netip.ParseAddr(name); err == nil {
 		return at.Unmap().WithZone("") == local.WithZone("") || slices.Contains(a.HostNames, name)
 	}

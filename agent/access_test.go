@@ -40,6 +40,10 @@ func TestAdmit(t *testing.T) {
 		status int
 	}{
 		"a Unix socket":                     {Access{}, &net.UnixAddr{Name: "/s", Net: "unix"}, "anything", nil, nil, operator, 0},
+		"a Unix socket, forwarded":          {Access{}, &net.UnixAddr{Name: "/s", Net: "unix"}, "localhost:8080", nil, nil, operator, 0},
+		"a Unix socket, by an address":      {Access{}, &net.UnixAddr{Name: "/s", Net: "unix"}, "127.0.0.1:8080", nil, nil, operator, 0},
+		"a Unix socket, by a known name":    {Access{HostNames: []string{"sled2.example"}}, &net.UnixAddr{Name: "/s", Net: "unix"}, "sled2.example", nil, nil, operator, 0},
+		"a Unix socket, by a page's name":   {Access{}, &net.UnixAddr{Name: "/s", Net: "unix"}, "evil.example:8080", nil, nil, anonymous, 421},
 		"nothing":                           {known, loopback, "127.0.0.1:12345", nil, nil, anonymous, 401},
 		"nothing, to nobody":                {Access{}, loopback, "127.0.0.1:12345", nil, nil, anonymous, 401},
 		"a reader's token":                  {known, loopback, "127.0.0.1:12345", []string{"Bearer " + read}, nil, reader, 0},
