@@ -35,7 +35,7 @@ func New(env *cli.Env) *cobra.Command {
 		Use:   "trace [ID]",
 		Short: "Show what an operation did, and how long it took",
 		Long: `Show what an operation did, and how long it took: every command, request and file, in order. Without an ID, show the newest
-operation; --list prints the kept ones: the newest 100 since the sled booted.`,
+operation; --list prints the kept ones: the newest 100 since the sled booted. Of an ID, the first 8 digits are enough.`,
 		Example: `  sledctl trace --list
   sledctl trace --slowest 5
   sledctl trace --changes -H --columns text`,
@@ -97,11 +97,15 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 		o.id = heads[len(heads)-1].ID
 	}
 	if o.id == "" {
-		return &cli.NotFoundError{What: "a trace (nothing has changed since the sled booted)", List: "sledctl history"}
+		return &cli.NotFoundError{What: "a trace (nothing has changed since the sled booted)", List: "sledctl events"}
 	}
-	t, err := operation.ReadTrace(h.Files(), c.Paths.Run, o.id)
+	id, err := whole(o.id, heads)
+	if err != nil {
+		return err
+	}
+	t, err := operation.ReadTrace(h.Files(), c.Paths.Run, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cli.NotFoundError{What: "the trace of operation " + o.id, List: "sledctl history"}
+		return &cli.NotFoundError{What: "the trace of operation " + o.id, List: "sledctl trace --list"}
 	}
 	if err != nil {
 		return err
@@ -110,6 +114,26 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 		return printTraceSteps(e, t, o.slowest)
 	}
 	return printTraceEvents(e, t, o.changes)
+}
+
+// shortID is how many digits of an id events prints.
+const shortID = 8
+
+// whole is the id of the kept trace that begins so: events prints the first digits.
+func whole(begins string, heads []operation.TraceHead) (string, error) {
+	var found []string
+	for _, head := range heads {
+		if head.ID == begins || len(begins) >= shortID && strings.HasPrefix(head.ID, begins) {
+			found = append(found, head.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return begins, nil // no trace of it is kept
+	case 1:
+		return found[0], nil
+	}
+	return "", &cli.UsageError{Text: fmt.Sprintf("operation %q: %d begin so: %s", begins, len(found), strings.Join(found, " "))}
 }
 
 func millis(d time.Duration) string {
@@ -130,14 +154,20 @@ func printTraceHeads(ctx context.Context, e *cli.Env, heads []operation.TraceHea
 	called := subjectNames(ctx, e)
 	type head = operation.TraceHead
 	type column = terminal.Column[head]
-	list := terminal.List[head]{Kind: "Trace", Name: func(t head) string { return t.ID }, Columns: []column{
-		{Name: "id", Value: func(t head) string { return t.ID }},
+	table := []string{"id", "verb", "subject", "started", "elapsed_ms", "error"}
+	var pools []string
+	for _, t := range heads {
+		pools = append(pools, terminal.PoolNames(called(t.Subject))...)
+	}
+	short := terminal.ShortPools(slices.Compact(slices.Sorted(slices.Values(pools))))
+	list := terminal.List[head]{Kind: "Trace", Name: func(t head) string { return t.ID }, Table: table, Columns: []column{
+		{Name: "id", Value: func(t head) string { return t.ID }, Human: func(t head) string { return t.ID[:min(len(t.ID), shortID)] }},
 		{Name: "verb", Value: func(t head) string { return t.Verb }},
 		{Name: "started", Value: func(t head) string { return t.Start.Format(time.RFC3339) }, Human: func(t head) string { return terminal.Ago(e.Now(), t.Start) }},
 		{Name: "elapsed_ms", Value: func(t head) string { return millis(t.Elapsed) }, Right: true},
 		{Name: "own_ms", Value: func(t head) string { return millis(t.Elapsed - t.Busy) }, Right: true},
-		{Name: "error", Value: func(t head) string { return t.Error }},
-		{Name: "subject", Value: func(t head) string { return t.Subject }, Human: func(t head) string { return called(t.Subject) }},
+		{Name: "error", Value: func(t head) string { return t.Error }, Note: true},
+		{Name: "subject", Value: func(t head) string { return t.Subject }, Human: func(t head) string { return short(called(t.Subject)) }},
 	}}
 	return list.Print(e.Streams.Out, e.Output, heads)
 }
