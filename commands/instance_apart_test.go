@@ -10,7 +10,8 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// apart fails unless the guest NICs of an instance send from their own MAC address only.
+// apart fails unless the guest NICs of an instance send from their own MAC address only,
+// the first also from 10.9.0.5 and fd00:9::5 only.
 func apart(s *sledtest.Operator, name string) {
 	s.T.Helper()
 	guests := strings.Split(s.Value("instance get "+name+" -H --columns vnics"), ",")[1:]
@@ -23,11 +24,15 @@ func apart(s *sledtest.Operator, name string) {
 			if l == nil || l.Zone == "" {
 				s.T.Fatalf("no zone has %s: %+v", g, l)
 			}
-			if !network.Sends(l, l.MAC) {
-				s.T.Errorf("%s does not send from its own address: %v", g, l.Properties)
+			own := g == guests[0]
+			if !network.Sends(l, l.MAC, "10.9.0.5") || !network.Sends(l, l.MAC, "fd00:9::5") {
+				s.T.Errorf("%s does not send from its own addresses: %v", g, l.Properties)
 			}
-			if network.Sends(l, "02:08:20:00:00:99") {
+			if network.Sends(l, "02:08:20:00:00:99", "10.9.0.5") {
 				s.T.Errorf("%s sends from another MAC address: %v", g, l.Properties)
+			}
+			if network.Sends(l, l.MAC, "10.9.0.6") == own {
+				s.T.Errorf("%s sends from another IP address: %v", g, own)
 			}
 		}
 		return nil
@@ -41,11 +46,11 @@ func apart(s *sledtest.Operator, name string) {
 // typed on each: Z is its zone, G its first guest VNIC. The sled reboots at a line
 // that says so.
 func ways() map[string][]string {
-	const ensure = "instance ensure web1 --nic over=net0 --nic over=net1,vlan=7"
+	const ensure = "instance ensure web1 --nic over=net0,allow-ip=fd00:9::5,allow-ip=10.9.0.5 --nic over=net1,vlan=7"
 	return map[string][]string{
 		"ensured": {ensure},
 		"by single steps": {
-			"vnic create --instance web1 --nic over=net0", "zone create --instance web1", "zone boot --instance web1", "zone address --instance web1",
+			"vnic create --instance web1 --nic over=net0,allow-ip=10.9.0.5,allow-ip=fd00:9::5", "zone create --instance web1", "zone boot --instance web1", "zone address --instance web1",
 			"propolis start --instance web1", "propolis ensure --instance web1", "propolis run --instance web1",
 		},
 		"started again":               {ensure, "instance stop web1", "instance start web1"},
@@ -86,7 +91,7 @@ func typed(t *testing.T, s *sledtest.Operator, line string) {
 func TestAGuestThatMovesSendsAsNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := sledtest.NewMoving(t).Open(t)
-		m.Source.Run("instance ensure web3 --nic over=net0")
+		m.Source.Run("instance ensure web3 --nic over=net0,allow-ip=10.9.0.5,allow-ip=fd00:9::5")
 		apart(m.Source, "web3")
 		m.Source.Run("instance migrate web3 --to-command there")
 		apart(m.Target, "web3")

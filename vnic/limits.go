@@ -20,12 +20,16 @@ import (
 type Limits struct {
 	// OwnMAC drops what does not come from the MAC address of the link.
 	OwnMAC bool
+	// IPs, if there are any, are those that it may send from, as AllowedIPs gives them.
+	IPs string
 }
 
 // The link property protection and its values (dladm(8)).
 const (
 	protection = "protection"
 	macNoSpoof = "mac-nospoof"
+	ipNoSpoof  = "ip-nospoof"
+	allowedIPs = "allowed-ips"
 )
 
 // setting is a link property and its value.
@@ -33,10 +37,43 @@ type setting struct{ property, value string }
 
 func (l Limits) settings() []setting {
 	var all []setting
+	var kinds []string
 	if l.OwnMAC {
-		all = append(all, setting{protection, macNoSpoof})
+		kinds = append(kinds, macNoSpoof)
+	}
+	if l.IPs != "" {
+		kinds, all = append(kinds, ipNoSpoof), append(all, setting{allowedIPs, l.IPs})
+	}
+	if len(kinds) > 0 {
+		all = append(all, setting{protection, strings.Join(kinds, ",")})
 	}
 	return all
+}
+
+// AllowedIPs are addresses in the form of Limits: in their order, as dladm takes them.
+func AllowedIPs(ips []string) string {
+	ips = slices.Clone(ips)
+	slices.Sort(ips)
+	return strings.Join(ips, ",")
+}
+
+// sentFrom reads the values of protection and allowed-ips.
+//
+// Guess host-addresses-without-length: `dladm show-linkprop -p allowed-ips` prints an address of one
+// host without the length of its prefix, or with it (`10.0.0.5/32`).
+// Check: `dladm show-linkprop -c -p allowed-ips -o value LINK` of a link that has some
+func sentFrom(kinds, ips string) string {
+	if !slices.Contains(strings.Split(kinds, ","), ipNoSpoof) || ips == "" {
+		return ""
+	}
+	all := strings.Split(ips, ",")
+	for i := range all {
+		all[i] = strings.TrimSuffix(all[i], "/32")
+		if strings.Contains(all[i], ":") {
+			all[i] = strings.TrimSuffix(all[i], "/128")
+		}
+	}
+	return AllowedIPs(all)
 }
 
 // Holds says whether a link with these limits is held to those that are wanted. One that
@@ -49,6 +86,9 @@ func (l Limits) Lacks(want Limits) string {
 	if want.OwnMAC && !l.OwnMAC {
 		return "without " + macNoSpoof
 	}
+	if want.IPs != "" && l.IPs != want.IPs {
+		return "without " + ipNoSpoof + " for " + want.IPs
+	}
 	return ""
 }
 
@@ -58,14 +98,15 @@ func parseLimits(out []byte) (l Limits, err error) {
 	if err != nil {
 		return l, err
 	}
+	values := map[string]string{}
 	for _, row := range rows {
-		switch values := strings.Split(row[1], ","); row[0] {
-		case protection:
-			l.OwnMAC = slices.Contains(values, macNoSpoof)
-		default:
+		if row[0] != protection && row[0] != allowedIPs {
 			return l, fmt.Errorf("link property %q was not asked for: %w", row[0], ErrSyntax)
 		}
+		values[row[0]] = row[1]
 	}
+	l.OwnMAC = slices.Contains(strings.Split(values[protection], ","), macNoSpoof)
+	l.IPs = sentFrom(values[protection], values[allowedIPs])
 	return l, nil
 }
 

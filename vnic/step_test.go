@@ -115,8 +115,8 @@ func TestTheLimitsOfAVNICAreSet(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	want := Limits{OwnMAC: true}
-	for range 2 {
+	mine, own := Limits{OwnMAC: true}, Limits{OwnMAC: true, IPs: AllowedIPs([]string{"fd00::5", "10.0.0.5"})}
+	for _, want := range []Limits{mine, mine, own, own} {
 		s.do(SetLimits{Name: "v0", MAC: mac, Over: "stub0", Limits: want})
 		if got, err := LimitsOf(t.Context(), s, "v0"); got != want || err != nil {
 			t.Errorf("%+v, %v", got, err)
@@ -126,9 +126,17 @@ func TestTheLimitsOfAVNICAreSet(t *testing.T) {
 		t.Errorf("of none: %+v, %v", got, err)
 	}
 	s.Ran = nil
-	other := SetLimits{Name: "v0", MAC: "02:08:20:00:00:01", Over: "stub0", Limits: want}
+	other := SetLimits{Name: "v0", MAC: "02:08:20:00:00:01", Over: "stub0", Limits: own}
 	if err := other.Do(t.Context(), s); !errors.Is(err, host.ErrRefused) || s.Ran != nil {
 		t.Errorf("foreign: %v, ran %v", err, s.Ran)
+	}
+	for said, lacks := range map[string]string{
+		"protection:mac-nospoof,ip-nospoof\nallowed-ips:fd00\\:\\:5/128,10.0.0.5/32": "", "protection:mac-nospoof\nallowed-ips:10.0.0.5,fd00\\:\\:5": "without ip-nospoof for 10.0.0.5,fd00::5",
+		"protection:ip-nospoof\nallowed-ips:": "without mac-nospoof",
+	} {
+		if got, err := parseLimits([]byte(said + "\n")); got.Lacks(own) != lacks || err != nil {
+			t.Errorf("%s: lacks %q, %v", said, got.Lacks(own), err)
+		}
 	}
 	for _, bad := range []string{"protection", "mtu:1500", "protection:a:b"} {
 		if _, err := parseLimits([]byte(bad + "\n")); !errors.Is(err, ErrSyntax) {

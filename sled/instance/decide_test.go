@@ -279,7 +279,7 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 					t.Errorf("%s comes after the new run has begun", line)
 				}
 			}
-			if next.Incarnation.Zone == old.Incarnation.Zone || next.Control != old.Control || next.Spec.Address != old.Spec.Address || next.Spec.NICs[0] != old.Spec.NICs[0] {
+			if next.Incarnation.Zone == old.Incarnation.Zone || next.Control != old.Control || next.Spec.Address != old.Spec.Address || !cmp.Equal(next.Spec.NICs[0], old.Spec.NICs[0]) {
 				t.Errorf("from %+v\nto %+v", old, next)
 			}
 			if len(d.Intent.Removes) != 4 || len(d.Intent.Makes) != 4 {

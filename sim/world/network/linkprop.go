@@ -2,6 +2,7 @@ package network
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,7 +103,9 @@ func checkMTU(tx *world.Tx, l *world.Link, value string) error {
 }
 
 // CanSetLink says whether the simulated sled lets a property be set.
-func CanSetLink(property string) bool { return property == "mtu" || property == "protection" }
+func CanSetLink(property string) bool {
+	return property == "mtu" || property == "protection" || property == "allowed-ips"
+}
 
 // OneOfError is a value that is none of those that a property can have (DLADM_STATUS_BADVAL).
 type OneOfError struct{ Possible string }
@@ -123,6 +126,15 @@ func checkProtection(value string) error {
 	return nil
 }
 
+// checkAllowedIPs knows lists of addresses, each once.
+func checkAllowedIPs(value string) {
+	all := strings.Split(value, ",")
+	for i, one := range all {
+		_, err := netip.ParseAddr(one)
+		world.Simulated(err == nil && !slices.Contains(all[:i], one))
+	}
+}
+
 // SetLinkProperty sets a property of a link (dladm_set_linkprop in
 // usr/src/lib/libdladm/common/linkprop.c). A temporary link's properties are
 // temporary themselves: setting one persistently changes only what is active
@@ -138,6 +150,8 @@ func SetLinkProperty(tx *world.Tx, l *world.Link, property, value string, tempor
 		err = checkMTU(tx, l, value)
 	case "protection":
 		err = checkProtection(value)
+	case "allowed-ips":
+		checkAllowedIPs(value)
 	}
 	if err != nil {
 		return err
@@ -164,8 +178,10 @@ func SetLinkProperty(tx *world.Tx, l *world.Link, property, value string, tempor
 // does so first, that of one whose boot failed too.
 func ClearProtection(tx *world.Tx, zone string) {
 	for l := range links(tx, zone) {
-		if l.Zone == zone && l.Properties["protection"] != "" {
-			ResetLinkProperty(tx, l, "protection")
+		for _, property := range []string{"protection", "allowed-ips"} {
+			if l.Zone == zone && l.Properties[property] != "" {
+				ResetLinkProperty(tx, l, property)
+			}
 		}
 	}
 }

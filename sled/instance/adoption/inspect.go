@@ -286,11 +286,23 @@ func (s Inspection) devices(r *record.Record) error {
 				return fmt.Errorf("its NIC is %s, which is no VNIC of the sled", b.VNIC)
 			}
 			r.Incarnation.Guests = append(r.Incarnation.Guests, vnicOf(l))
-			r.Spec.NICs = append(r.Spec.NICs, record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})
+			r.Spec.NICs = append(r.Spec.NICs, record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN, AllowIP: s.allowed(l.MAC)})
 		case nil:
 			return fmt.Errorf("its machine has no component %s", d.backend)
 		default:
 			return fmt.Errorf("its %s is a %s, which sledctl cannot make again", d.backend, b.Type())
+		}
+	}
+	return nil
+}
+
+// allowed are the addresses that the NIC of a MAC was held to, as the memo has it.
+func (s Inspection) allowed(mac string) []string {
+	home, _ := s.home()
+	memo, _ := record.ReadMemo(home)
+	for _, n := range memo.NICs {
+		if n.MAC == mac {
+			return n.AllowIP
 		}
 	}
 	return nil

@@ -60,7 +60,13 @@ func runRow(i instance.Instance) Row {
 	return r
 }
 
-func nicText(n record.NIC) string { return n.LinkText() + " " + n.MAC }
+func nicText(n record.NIC) string {
+	text := n.LinkText() + " " + n.MAC
+	if len(n.AllowIP) > 0 {
+		text += " allow-ip " + strings.Join(n.AllowIP, ",")
+	}
+	return text
+}
 
 // nicRows compares each guest NIC with the VNIC that was made for it.
 func nicRows(i instance.Instance, look seen) []Row {

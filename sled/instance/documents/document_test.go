@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -203,7 +204,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 		}
 		for _, n := range w.NICs {
-			if again, err := n.Normal(); err != nil || again != n {
+			if again, err := n.Normal(); err != nil || !reflect.DeepEqual(again, n) {
 				t.Errorf("a instance.NIC that is not as it is kept: %+v", n)
 			}
 		}

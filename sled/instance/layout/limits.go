@@ -1,9 +1,18 @@
 package layout
 
 import (
+	"slices"
+
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 )
 
-// LimitsOf is what a guest VNIC is held to: the guest sends from its own MAC address.
-func LimitsOf(record.Record, record.VNIC) vnic.Limits { return vnic.Limits{OwnMAC: true} }
+// LimitsOf is what a guest VNIC is held to: the guest sends from its own MAC address and,
+// where its NIC says so, from some IP addresses only.
+func LimitsOf(r record.Record, v record.VNIC) vnic.Limits {
+	limits := vnic.Limits{OwnMAC: true}
+	if i := slices.IndexFunc(r.Spec.NICs, func(n record.NIC) bool { return n.MAC == v.MAC }); i >= 0 {
+		limits.IPs = vnic.AllowedIPs(r.Spec.NICs[i].AllowIP)
+	}
+	return limits
+}

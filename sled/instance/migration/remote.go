@@ -148,9 +148,10 @@ func planned(a Answer) error {
 // sled's own. A link is left to the other sled where it is this one's default.
 func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte, error) {
 	type nic struct {
-		Over string `json:"over,omitempty"`
-		MAC  string `json:"mac"`
-		VLAN int    `json:"vlan,omitempty"`
+		Over    string   `json:"over,omitempty"`
+		MAC     string   `json:"mac"`
+		VLAN    int      `json:"vlan,omitempty"`
+		AllowIP []string `json:"allow_ip,omitempty"`
 	}
 	d := struct {
 		ID      string          `json:"id"`

@@ -51,6 +51,8 @@ type NIC struct {
 	Over string `json:"over" toml:"over"` // a physical link or etherstub
 	MAC  string `json:"mac" toml:"mac"`   // padded, lower case
 	VLAN int    `json:"vlan,omitempty" toml:"vlan"`
+	// AllowIP are the addresses that the guest may send from; none: any.
+	AllowIP []string `json:"allow_ip,omitempty" toml:"allow_ip"`
 }
 
 // LinkText is what it is over: "net0 vlan 100".
@@ -192,7 +194,7 @@ func (d Disk) Normal() (Disk, error) {
 	return d, nil
 }
 
-// ParseNIC reads [over=LINK][,mac=M][,vlan=V]; the empty string is a NIC with
+// ParseNIC reads [over=LINK][,mac=M][,vlan=V][,allow-ip=IP]…; the empty string is a NIC with
 // every default.
 func ParseNIC(s string) (NIC, error) {
 	var n NIC
@@ -212,8 +214,10 @@ func ParseNIC(s string) (NIC, error) {
 				return NIC{}, vlanError(value)
 			}
 			n.VLAN = v
+		case key == "allow-ip" && value != "":
+			n.AllowIP = append(n.AllowIP, value)
 		default:
-			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M and vlan=V, separated by commas, each at most once"}
+			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M and vlan=V, each at most once, and allow-ip=IP, separated by commas"}
 		}
 	}
 	return n.Normal()
@@ -235,7 +239,30 @@ func (n NIC) Normal() (NIC, error) {
 	if n.VLAN < 0 || n.VLAN > 4094 {
 		return NIC{}, vlanError(strconv.Itoa(n.VLAN))
 	}
-	return n, nil
+	var err error
+	n.AllowIP, err = allowIPs(n.AllowIP)
+	return n, err
+}
+
+// mostAllowed is how many addresses a link can be held to (MPT_MAXIPADDR of
+// usr/src/uts/common/sys/mac_client.h).
+const mostAllowed = 32
+
+// allowIPs gives addresses the form in which they are compared.
+func allowIPs(given []string) ([]string, error) {
+	if len(given) > mostAllowed {
+		return nil, &InputError{Field: "nic allow-ip", Value: strconv.Itoa(len(given)), Want: fmt.Sprintf("at most %d addresses", mostAllowed)}
+	}
+	var all []string
+	for _, s := range given {
+		ip, err := netip.ParseAddr(s)
+		if err != nil || ip.Zone() != "" || ip.Is4In6() || ip.IsUnspecified() || ip.IsMulticast() {
+			return nil, &InputError{Field: "nic allow-ip", Value: s, Want: "the IPv4 or IPv6 address of a host"}
+		}
+		all = append(all, ip.String())
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 func vlanError(value string) error {
@@ -297,6 +324,9 @@ func NicText(nics []NIC) string {
 		text := "over=" + n.Over + ",mac=" + n.MAC
 		if n.VLAN != 0 {
 			text += ",vlan=" + strconv.Itoa(n.VLAN)
+		}
+		for _, ip := range n.AllowIP {
+			text += ",allow-ip=" + ip
 		}
 		parts = append(parts, text)
 	}
