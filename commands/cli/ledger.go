@@ -30,10 +30,11 @@ type book struct {
 
 	mu   sync.Mutex
 	here *ledger.Ledger
-	read uint64          // its last line when it was first read; 0: it was not
-	said map[string]bool // warnings
+	read uint64 // its last line when it was first read; 0: it was not
 
-	scripted func() bool // a program reads the output: doubts are objects of their own
+	words    sync.Mutex      // over what follows: who opens the ledger holds mu, and may warn
+	said     map[string]bool // warnings
+	scripted func() bool     // a program reads the output: doubts are objects of their own
 	doubted  []string
 	told     bool
 }
@@ -51,16 +52,16 @@ func (b *book) now(ctx context.Context) (ledger.View, error) {
 
 // doubts are why what was read may lack something. The caller prints them.
 func (b *book) doubts() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.words.Lock()
+	defer b.words.Unlock()
 	b.told = true
 	return b.doubted
 }
 
 // untold are those that nobody has told.
 func (b *book) untold() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.words.Lock()
+	defer b.words.Unlock()
 	if b.told {
 		return nil
 	}
@@ -82,8 +83,8 @@ func (b *book) changed(ctx context.Context) bool {
 
 // warn tells something that is wrong with the ledger, once.
 func (b *book) warn(text string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.words.Lock()
+	defer b.words.Unlock()
 	if b.said[text] {
 		return
 	}
