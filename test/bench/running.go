@@ -87,6 +87,10 @@ func (b bench) looks(ctx context.Context) ([]row, error) {
 	if err := status("status, 1,000 running: own time", 60*time.Millisecond, full, vms); err != nil {
 		return nil, err
 	}
+	if rest, err = full.atRest(ctx, vms); err != nil {
+		return nil, err
+	}
+	rows = append(rows, rest)
 	return rows, add("instance get of one, 1,000 running: own time", 3*time.Millisecond, full, 1, "instance", "get", "vm00500", "-H")
 }
 
