@@ -13,7 +13,7 @@ import (
 // atRest measures what top takes in a second in which nobody types: it lists the VMs and
 // reads the kernel's counters every 2 s, and with every fifth look it asks for the status. What
 // it draws meanwhile takes less than a millisecond (TestAScreenIsDrawnSoon of commands/top).
-func (s machine) atRest(ctx context.Context, vms int) (row, error) {
+func (s machine) atRest(ctx context.Context, vms int, called string) (row, error) {
 	const n, looks, seconds = 11, 5, 10
 	var own times
 	for range n {
@@ -38,7 +38,7 @@ func (s machine) atRest(ctx context.Context, vms int) (row, error) {
 		}
 		own = append(own, sum/seconds)
 	}
-	return timed(fmt.Sprintf("top at rest, %d running: own time in a second", vms), 10*time.Millisecond, own.median(), fmt.Sprintf("(n=%d)", n)), nil
+	return timed("top at rest, "+called+" running: own time in a second", 10*time.Millisecond, own.median(), fmt.Sprintf("(n=%d)", n)), nil
 }
 
 // counting is the own time of reading the kernel's counters.
