@@ -25,6 +25,9 @@ func apart(s *sledtest.Operator, name string) {
 				s.T.Fatalf("no zone has %s: %+v", g, l)
 			}
 			own := g == guests[0]
+			if limited := strings.TrimSpace(l.Properties["maxbw"]); limited != map[bool]string{true: "100"}[own] {
+				s.T.Errorf("%s is limited to %q Mbit/s", g, limited)
+			}
 			if !network.Sends(l, l.MAC, "10.9.0.5") || !network.Sends(l, l.MAC, "fd00:9::5") {
 				s.T.Errorf("%s does not send from its own addresses: %v", g, l.Properties)
 			}
@@ -46,11 +49,11 @@ func apart(s *sledtest.Operator, name string) {
 // typed on each: Z is its zone, G its first guest VNIC. The sled reboots at a line
 // that says so.
 func ways() map[string][]string {
-	const ensure = "instance ensure web1 --nic over=net0,allow-ip=fd00:9::5,allow-ip=10.9.0.5 --nic over=net1,vlan=7"
+	const ensure = "instance ensure web1 --nic over=net0,max-bw=100,allow-ip=fd00:9::5,allow-ip=10.9.0.5 --nic over=net1,vlan=7"
 	return map[string][]string{
 		"ensured": {ensure},
 		"by single steps": {
-			"vnic create --instance web1 --nic over=net0,allow-ip=10.9.0.5,allow-ip=fd00:9::5", "zone create --instance web1", "zone boot --instance web1", "zone address --instance web1",
+			"vnic create --instance web1 --nic over=net0,max-bw=100,allow-ip=10.9.0.5,allow-ip=fd00:9::5", "zone create --instance web1", "zone boot --instance web1", "zone address --instance web1",
 			"propolis start --instance web1", "propolis ensure --instance web1", "propolis run --instance web1",
 		},
 		"started again":               {ensure, "instance stop web1", "instance start web1"},
@@ -91,7 +94,7 @@ func typed(t *testing.T, s *sledtest.Operator, line string) {
 func TestAGuestThatMovesSendsAsNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := sledtest.NewMoving(t).Open(t)
-		m.Source.Run("instance ensure web3 --nic over=net0,allow-ip=10.9.0.5,allow-ip=fd00:9::5")
+		m.Source.Run("instance ensure web3 --nic over=net0,max-bw=100,allow-ip=10.9.0.5,allow-ip=fd00:9::5")
 		apart(m.Source, "web3")
 		m.Source.Run("instance migrate web3 --to-command there")
 		apart(m.Target, "web3")

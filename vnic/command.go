@@ -85,7 +85,7 @@ func setMTUCommand(name string, mtu int) host.Command {
 
 // showLimitsCommand holds the link. That keeps one which a zone has from no way back.
 func showLimitsCommand(name string) host.Command {
-	return query("show-linkprop", "-c", "-p", "protection,allowed-ips", "-o", "property,value", name)
+	return query("show-linkprop", "-c", "-p", "protection,allowed-ips,maxbw", "-o", "property,value", name)
 }
 
 // setPropertyCommand sets one property: of several dladm would tell the last one's

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -22,6 +23,8 @@ type Limits struct {
 	OwnMAC bool
 	// IPs, if there are any, are those that it may send from, as AllowedIPs gives them.
 	IPs string
+	// Mbps is how many million bits go through in a second, each way; 0: as many as can.
+	Mbps int
 }
 
 // The link property protection and its values (dladm(8)).
@@ -30,6 +33,7 @@ const (
 	macNoSpoof = "mac-nospoof"
 	ipNoSpoof  = "ip-nospoof"
 	allowedIPs = "allowed-ips"
+	maxBW      = "maxbw"
 )
 
 // setting is a link property and its value.
@@ -46,6 +50,9 @@ func (l Limits) settings() []setting {
 	}
 	if len(kinds) > 0 {
 		all = append(all, setting{protection, strings.Join(kinds, ",")})
+	}
+	if l.Mbps != 0 {
+		all = append(all, setting{maxBW, strconv.Itoa(l.Mbps) + "M"})
 	}
 	return all
 }
@@ -89,6 +96,9 @@ func (l Limits) Lacks(want Limits) string {
 	if want.IPs != "" && l.IPs != want.IPs {
 		return "without " + ipNoSpoof + " for " + want.IPs
 	}
+	if want.Mbps != 0 && (l.Mbps == 0 || l.Mbps > want.Mbps) {
+		return fmt.Sprintf("without %s=%dM", maxBW, want.Mbps)
+	}
 	return ""
 }
 
@@ -100,14 +110,33 @@ func parseLimits(out []byte) (l Limits, err error) {
 	}
 	values := map[string]string{}
 	for _, row := range rows {
-		if row[0] != protection && row[0] != allowedIPs {
+		if !slices.Contains([]string{protection, allowedIPs, maxBW}, row[0]) {
 			return l, fmt.Errorf("link property %q was not asked for: %w", row[0], ErrSyntax)
 		}
 		values[row[0]] = row[1]
 	}
 	l.OwnMAC = slices.Contains(strings.Split(values[protection], ","), macNoSpoof)
 	l.IPs = sentFrom(values[protection], values[allowedIPs])
+	if l.Mbps, err = megabits(values[maxBW]); err != nil {
+		return Limits{}, err
+	}
 	return l, nil
+}
+
+// megabits reads the value of maxbw, which dladm prints in Mbit/s behind blanks, with three
+// decimals where it is no whole number (dladm_bw2str in
+// usr/src/lib/libdladm/common/libdladm.c). A part of one counts as a whole.
+func megabits(s string) (int, error) {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return 0, nil
+	}
+	whole, part, _ := strings.Cut(s, ".")
+	n, err := number(whole)
+	if err == nil && strings.Trim(part, "0") != "" {
+		n++
+	}
+	return n, err
 }
 
 // LimitsOf reads the limits of a link. It is for links that a running zone has: dladm

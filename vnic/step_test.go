@@ -115,7 +115,7 @@ func TestTheLimitsOfAVNICAreSet(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	mine, own := Limits{OwnMAC: true}, Limits{OwnMAC: true, IPs: AllowedIPs([]string{"fd00::5", "10.0.0.5"})}
+	mine, own := Limits{OwnMAC: true}, Limits{OwnMAC: true, IPs: AllowedIPs([]string{"fd00::5", "10.0.0.5"}), Mbps: 100}
 	for _, want := range []Limits{mine, mine, own, own} {
 		s.do(SetLimits{Name: "v0", MAC: mac, Over: "stub0", Limits: want})
 		if got, err := LimitsOf(t.Context(), s, "v0"); got != want || err != nil {
@@ -131,14 +131,15 @@ func TestTheLimitsOfAVNICAreSet(t *testing.T) {
 		t.Errorf("foreign: %v, ran %v", err, s.Ran)
 	}
 	for said, lacks := range map[string]string{
-		"protection:mac-nospoof,ip-nospoof\nallowed-ips:fd00\\:\\:5/128,10.0.0.5/32": "", "protection:mac-nospoof\nallowed-ips:10.0.0.5,fd00\\:\\:5": "without ip-nospoof for 10.0.0.5,fd00::5",
-		"protection:ip-nospoof\nallowed-ips:": "without mac-nospoof",
+		"protection:mac-nospoof,ip-nospoof\nallowed-ips:fd00\\:\\:5/128,10.0.0.5/32\nmaxbw:   99.500": "", "protection:mac-nospoof\nallowed-ips:10.0.0.5,fd00\\:\\:5": "without ip-nospoof for 10.0.0.5,fd00::5",
+		"protection:mac-nospoof,ip-nospoof\nallowed-ips:fd00\\:\\:5,10.0.0.5\nmaxbw:  100.001": "without maxbw=100M",
+		"protection:ip-nospoof\nallowed-ips:":                                                  "without mac-nospoof",
 	} {
 		if got, err := parseLimits([]byte(said + "\n")); got.Lacks(own) != lacks || err != nil {
 			t.Errorf("%s: lacks %q, %v", said, got.Lacks(own), err)
 		}
 	}
-	for _, bad := range []string{"protection", "mtu:1500", "protection:a:b"} {
+	for _, bad := range []string{"protection", "mtu:1500", "protection:a:b", "maxbw:fast"} {
 		if _, err := parseLimits([]byte(bad + "\n")); !errors.Is(err, ErrSyntax) {
 			t.Errorf("%q: %v", bad, err)
 		}

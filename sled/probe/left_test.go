@@ -3,20 +3,20 @@ package probe
 // left are the queries that no recording has, and why.
 func left() map[string]string {
 	return map[string]string{
-		"vnic: dladm show-linkprop -c -p zone -o value *":                            "it opens the link, and a zone that boots meanwhile does not get it",
-		"vnic: dladm show-linkprop -c -p mtu -o value *":                             "as above",
-		"vnic: dladm show-linkprop -c -p protection,allowed-ips -o property,value *": "it opens the link, and is for one that a zone has",
-		"illumos/disk: fstyp -a *":                                                   "it opens a disk or a file",
-		"illumos/disk: fstyp -a /dev/rdsk/*":                                         "it opens a disk",
-		"illumos/smf: svcprop -w -p restarter/state *":                               "it waits until something happens",
-		"illumos/smf: svcprop -w -z * -p restarter/state *":                          "as above",
-		"illumos/key: * … latest":                                                    "an operator's program",
-		"illumos/key: * … *":                                                         "an operator's program, that prints a secret",
-		"zfs: zpool import -d *":                                                     "a directory of the settings; it prints what zpool import prints",
-		"propolis/packaging: ctrun -l child -o noorphan * --version":                 "it runs the server, whose file a setting names",
-		"propolis/packaging: ldd *":                                                  "as above",
-		"illumos/smf: svccfg validate *":                                             "the manifests of a package, where it is installed",
-		"engine/bundle: * *":                                                         "texts for people, that no parser reads: arguments of processes are among them",
+		"vnic: dladm show-linkprop -c -p zone -o value *":                                  "it opens the link, and a zone that boots meanwhile does not get it",
+		"vnic: dladm show-linkprop -c -p mtu -o value *":                                   "as above",
+		"vnic: dladm show-linkprop -c -p protection,allowed-ips,maxbw -o property,value *": "it opens the link, and is for one that a zone has",
+		"illumos/disk: fstyp -a *":                                                         "it opens a disk or a file",
+		"illumos/disk: fstyp -a /dev/rdsk/*":                                               "it opens a disk",
+		"illumos/smf: svcprop -w -p restarter/state *":                                     "it waits until something happens",
+		"illumos/smf: svcprop -w -z * -p restarter/state *":                                "as above",
+		"illumos/key: * … latest":                                                          "an operator's program",
+		"illumos/key: * … *":                                                               "an operator's program, that prints a secret",
+		"zfs: zpool import -d *":                                                           "a directory of the settings; it prints what zpool import prints",
+		"propolis/packaging: ctrun -l child -o noorphan * --version":                       "it runs the server, whose file a setting names",
+		"propolis/packaging: ldd *":                                                        "as above",
+		"illumos/smf: svccfg validate *":                                                   "the manifests of a package, where it is installed",
+		"engine/bundle: * *":                                                               "texts for people, that no parser reads: arguments of processes are among them",
 	}
 }
 

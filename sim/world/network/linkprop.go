@@ -2,6 +2,7 @@ package network
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -104,7 +105,7 @@ func checkMTU(tx *world.Tx, l *world.Link, value string) error {
 
 // CanSetLink says whether the simulated sled lets a property be set.
 func CanSetLink(property string) bool {
-	return property == "mtu" || property == "protection" || property == "allowed-ips"
+	return property == "mtu" || property == "protection" || property == "allowed-ips" || property == "maxbw"
 }
 
 // OneOfError is a value that is none of those that a property can have (DLADM_STATUS_BADVAL).
@@ -135,6 +136,19 @@ func checkAllowedIPs(value string) {
 	}
 }
 
+// bandwidth takes whole Mbit/s, at least the two above the least that MAC can shape
+// (MRP_MAXBW_MINVAL in usr/src/uts/common/sys/mac_flow.h), and gives what
+// dladm_bw2str prints.
+func bandwidth(value string) (string, error) {
+	number, whole := strings.CutSuffix(value, "M")
+	n, err := strconv.Atoi(number)
+	world.Simulated(whole && err == nil && n > 0)
+	if n < 2 {
+		return "", LinkBadArg
+	}
+	return fmt.Sprintf("%12s", fmt.Sprintf("%5d", n)), nil
+}
+
 // SetLinkProperty sets a property of a link (dladm_set_linkprop in
 // usr/src/lib/libdladm/common/linkprop.c). A temporary link's properties are
 // temporary themselves: setting one persistently changes only what is active
@@ -152,6 +166,8 @@ func SetLinkProperty(tx *world.Tx, l *world.Link, property, value string, tempor
 		err = checkProtection(value)
 	case "allowed-ips":
 		checkAllowedIPs(value)
+	case "maxbw":
+		value, err = bandwidth(value)
 	}
 	if err != nil {
 		return err

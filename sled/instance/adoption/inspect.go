@@ -286,7 +286,7 @@ func (s Inspection) devices(r *record.Record) error {
 				return fmt.Errorf("its NIC is %s, which is no VNIC of the sled", b.VNIC)
 			}
 			r.Incarnation.Guests = append(r.Incarnation.Guests, vnicOf(l))
-			r.Spec.NICs = append(r.Spec.NICs, record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN, AllowIP: s.allowed(l.MAC)})
+			r.Spec.NICs = append(r.Spec.NICs, s.limited(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}))
 		case nil:
 			return fmt.Errorf("its machine has no component %s", d.backend)
 		default:
@@ -296,16 +296,16 @@ func (s Inspection) devices(r *record.Record) error {
 	return nil
 }
 
-// allowed are the addresses that the NIC of a MAC was held to, as the memo has it.
-func (s Inspection) allowed(mac string) []string {
+// limited is a NIC with the limits that the memo has of it.
+func (s Inspection) limited(n record.NIC) record.NIC {
 	home, _ := s.home()
 	memo, _ := record.ReadMemo(home)
-	for _, n := range memo.NICs {
-		if n.MAC == mac {
-			return n.AllowIP
+	for _, was := range memo.NICs {
+		if was.MAC == n.MAC {
+			n.AllowIP, n.MaxBW = was.AllowIP, was.MaxBW
 		}
 	}
-	return nil
+	return n
 }
 
 func linkOf(object string) string {

@@ -62,6 +62,9 @@ func runRow(i instance.Instance) Row {
 
 func nicText(n record.NIC) string {
 	text := n.LinkText() + " " + n.MAC
+	if n.MaxBW != 0 {
+		text += fmt.Sprintf(" max-bw %d", n.MaxBW)
+	}
 	if len(n.AllowIP) > 0 {
 		text += " allow-ip " + strings.Join(n.AllowIP, ",")
 	}

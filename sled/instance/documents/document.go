@@ -73,7 +73,7 @@ func documentKeys() map[string][]string {
 	return map[string][]string{
 		"":      {"id", "name", "cpus", "memory", "disks", "nics", "address", "pool", "spec"},
 		"disks": {"path", "readonly"},
-		"nics":  {"over", "mac", "vlan", "allow_ip"},
+		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw"},
 	}
 }
 

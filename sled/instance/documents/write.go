@@ -66,6 +66,9 @@ func Text(r record.Record, own bool) (string, error) {
 		if n.VLAN != 0 {
 			line("vlan", fmt.Sprint(n.VLAN))
 		}
+		if n.MaxBW != 0 {
+			line("max_bw", fmt.Sprint(n.MaxBW))
+		}
 		if len(n.AllowIP) > 0 {
 			line("allow_ip", `["`+strings.Join(n.AllowIP, `", "`)+`"]`)
 		}

@@ -8,10 +8,11 @@ import (
 )
 
 // LimitsOf is what a guest VNIC is held to: the guest sends from its own MAC address and,
-// where its NIC says so, from some IP addresses only.
+// where its NIC says so, from some IP addresses only, and so many bits in a second.
 func LimitsOf(r record.Record, v record.VNIC) vnic.Limits {
 	limits := vnic.Limits{OwnMAC: true}
 	if i := slices.IndexFunc(r.Spec.NICs, func(n record.NIC) bool { return n.MAC == v.MAC }); i >= 0 {
+		limits.Mbps = r.Spec.NICs[i].MaxBW
 		limits.IPs = vnic.AllowedIPs(r.Spec.NICs[i].AllowIP)
 	}
 	return limits

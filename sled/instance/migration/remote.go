@@ -152,6 +152,7 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 		MAC     string   `json:"mac"`
 		VLAN    int      `json:"vlan,omitempty"`
 		AllowIP []string `json:"allow_ip,omitempty"`
+		MaxBW   int      `json:"max_bw,omitempty"`
 	}
 	d := struct {
 		ID      string          `json:"id"`

@@ -157,6 +157,8 @@ func (c *cursor) nic() (n NIC) {
 			n.MAC = c.text()
 		case "vlan":
 			n.VLAN = c.small()
+		case "max_bw":
+			n.MaxBW = c.small()
 		case "allow_ip":
 			n.AllowIP = list(c, c.text)
 		default:

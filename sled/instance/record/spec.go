@@ -53,6 +53,8 @@ type NIC struct {
 	VLAN int    `json:"vlan,omitempty" toml:"vlan"`
 	// AllowIP are the addresses that the guest may send from; none: any.
 	AllowIP []string `json:"allow_ip,omitempty" toml:"allow_ip"`
+	// MaxBW is how many million bits the guest may send, and get, in a second; 0: any.
+	MaxBW int `json:"max_bw,omitempty" toml:"max_bw"`
 }
 
 // LinkText is what it is over: "net0 vlan 100".
@@ -194,7 +196,7 @@ func (d Disk) Normal() (Disk, error) {
 	return d, nil
 }
 
-// ParseNIC reads [over=LINK][,mac=M][,vlan=V][,allow-ip=IP]…; the empty string is a NIC with
+// ParseNIC reads [over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…; the empty string is a NIC with
 // every default.
 func ParseNIC(s string) (NIC, error) {
 	var n NIC
@@ -209,15 +211,17 @@ func ParseNIC(s string) (NIC, error) {
 		case key == "mac" && value != "" && n.MAC == "":
 			n.MAC = value
 		case key == "vlan" && value != "" && n.VLAN == 0:
-			v, err := strconv.Atoi(value)
-			if err != nil || v == 0 || strconv.Itoa(v) != value {
+			if n.VLAN = positive(value); n.VLAN == 0 {
 				return NIC{}, vlanError(value)
 			}
-			n.VLAN = v
+		case key == "max-bw" && n.MaxBW == 0:
+			if n.MaxBW = positive(value); n.MaxBW == 0 {
+				return NIC{}, maxBWError(value)
+			}
 		case key == "allow-ip" && value != "":
 			n.AllowIP = append(n.AllowIP, value)
 		default:
-			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M and vlan=V, each at most once, and allow-ip=IP, separated by commas"}
+			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M, vlan=V and max-bw=N, each at most once, and allow-ip=IP, separated by commas"}
 		}
 	}
 	return n.Normal()
@@ -238,6 +242,9 @@ func (n NIC) Normal() (NIC, error) {
 	}
 	if n.VLAN < 0 || n.VLAN > 4094 {
 		return NIC{}, vlanError(strconv.Itoa(n.VLAN))
+	}
+	if n.MaxBW != 0 && (n.MaxBW < 2 || n.MaxBW > 1_000_000) {
+		return NIC{}, maxBWError(strconv.Itoa(n.MaxBW))
 	}
 	var err error
 	n.AllowIP, err = allowIPs(n.AllowIP)
@@ -263,6 +270,19 @@ func allowIPs(given []string) ([]string, error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
+}
+
+// positive reads a number in its shortest form; 0: it is none that can be.
+func positive(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || strconv.Itoa(n) != s {
+		return 0
+	}
+	return n
+}
+
+func maxBWError(value string) error {
+	return &InputError{Field: "nic max-bw", Value: value, Want: "a number of Mbit/s from 2 to 1000000"}
 }
 
 func vlanError(value string) error {
@@ -324,6 +344,9 @@ func NicText(nics []NIC) string {
 		text := "over=" + n.Over + ",mac=" + n.MAC
 		if n.VLAN != 0 {
 			text += ",vlan=" + strconv.Itoa(n.VLAN)
+		}
+		if n.MaxBW != 0 {
+			text += ",max-bw=" + strconv.Itoa(n.MaxBW)
 		}
 		for _, ip := range n.AllowIP {
 			text += ",allow-ip=" + ip

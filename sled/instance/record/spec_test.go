@@ -49,7 +49,7 @@ func TestNICsAsTheyAreGiven(t *testing.T) {
 		"over=net0":                          {Over: "net0"},
 		"vlan=4094":                          {VLAN: 4094},
 		"mac=2:8:20:0:A:b,over=stub0,vlan=1": {Over: "stub0", MAC: "02:08:20:00:0a:0b", VLAN: 1},
-		"allow-ip=FD00::5,over=net0,allow-ip=10.0.0.5,allow-ip=fd00:0::5": {Over: "net0", AllowIP: []string{"10.0.0.5", "fd00::5"}},
+		"allow-ip=FD00::5,max-bw=100,over=net0,allow-ip=10.0.0.5,allow-ip=fd00:0::5": {Over: "net0", MaxBW: 100, AllowIP: []string{"10.0.0.5", "fd00::5"}},
 	} {
 		if got, err := ParseNIC(given); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, %v", given, got, err)
@@ -62,7 +62,7 @@ func TestNICsThatCannotBe(t *testing.T) {
 		",", "over", "over=", "mac=", "vlan=", "net0", "over=net0,", ",over=net0", "Over=net0", "mtu=9000",
 		"over=net0,over=net1", "vlan=1,vlan=1", "mac=2:8:20:0:0:1,mac=2:8:20:0:0:1",
 		"vlan=0", "vlan=-1", "vlan=4095", "vlan=4096", "vlan=99999999999999999999", "vlan=01", "vlan=+1", "vlan=0x1", "vlan= 1",
-		"allow-ip=", "allow-ip", "allow-ip=10.0.0.5/24", "allow-ip=10.0.0.5+10.0.0.6", "allow-ip=fe80::1%net0", "allow-ip=::ffff:10.0.0.5", "allow-ip=0.0.0.0",
+		"max-bw=", "max-bw=1", "max-bw=0", "max-bw=9M", "max-bw=1000001", "max-bw=5,max-bw=5", "allow-ip=", "allow-ip", "allow-ip=10.0.0.5/24", "allow-ip=10.0.0.5+10.0.0.6", "allow-ip=fe80::1%net0", "allow-ip=::ffff:10.0.0.5", "allow-ip=0.0.0.0",
 		"allow-ip=ff02::1", "allow-ip=a", strings.Repeat("allow-ip=10.0.0.5,", 32) + "allow-ip=10.0.0.6",
 		"over=net", "over=9net0", "over=net0/1", "over=" + strings.Repeat("a", 31) + "0",
 		"mac=ff:ff:ff:ff:ff:ff", "mac=1:0:0:0:0:1", "mac=0:0:0:0:0:0", "mac=2:8:20:0:0", "mac=2:8:20:0:0:1:2", "mac=2-8-20-0-0-1", "mac=2:8:20:0:0:100",
