@@ -66,10 +66,27 @@ func (c *readOnlyConn) Write(p []byte) (int, error) {
 		c.refused = "what is not HTTP"
 	}
 	if c.refused != "" {
-		return 0, fmt.Errorf("%s: %w", c.refused, ErrReadOnly)
+		return 0, c.refusal()
 	}
 	return c.Conn.Write(p)
 }
+
+// Read tells of a refusal where it fails: an HTTP client closes the connection of a write that
+// was refused, and may be told of the closed connection first.
+func (c *readOnlyConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused != "" {
+		err = c.refusal()
+	}
+	return n, err
+}
+
+func (c *readOnlyConn) refusal() error { return fmt.Errorf("%s: %w", c.refused, ErrReadOnly) }
 
 // readOnlyFiles refuses changes.
 type readOnlyFiles struct{ files Files }

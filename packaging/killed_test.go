@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // prelude makes each command of the installer a step: at step KILL_AT the installer and all that it
@@ -246,7 +244,7 @@ func TestInstallerIsKilled(t *testing.T) {
 				t.Fatalf("only the steps %q", steps)
 			}
 			want, stride := found(t, whole), 1
-			if sledtest.Quick() {
+			if testing.Short() {
 				stride = 41
 			}
 			seen := map[string]bool{}
@@ -322,7 +320,7 @@ func TestUninstallAfterAnInstallThatWasKilled(t *testing.T) {
 			steps, _ := r.run(t, whole, line, 0, false)
 			r.run(t, whole, "v1 uninstall --purge", 0, false)
 			want, stride := found(t, whole), 1
-			if sledtest.Quick() {
+			if testing.Short() {
 				stride = 19
 			}
 			for at := 1; at <= len(steps); at += stride {

@@ -34,7 +34,11 @@ type Progress struct {
 
 // Follows says that the command shows what comes until it is interrupted, and changes nothing:
 // that it ends needs no word.
-func (p *Progress) Follows() { p.follows = true }
+func (p *Progress) Follows() {
+	p.mu.Lock() // a signal may come at this moment
+	defer p.mu.Unlock()
+	p.follows = true
+}
 
 // Form is how progress is told.
 type Form string

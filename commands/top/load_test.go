@@ -110,6 +110,9 @@ func TestTheColumnsFit(t *testing.T) {
 const drawing = 2 * time.Millisecond
 
 func TestAScreenIsDrawnSoon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, which runs with -short, takes several times as long")
+	}
 	m, least := counted(140), time.Hour
 	for range 20 { // what comes on top of the least is not the program's
 		start := time.Now()
