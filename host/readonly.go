@@ -71,8 +71,8 @@ func (c *readOnlyConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Read tells of a refusal where it fails: an HTTP client closes the connection of a write that
-// was refused, and may be told of the closed connection first.
+// Read fails with the refusal: an HTTP client closes the connection of a write that was
+// refused, and may see first that it is closed.
 func (c *readOnlyConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err == nil {
