@@ -64,25 +64,6 @@ func AllowedIPs(ips []string) string {
 	return strings.Join(ips, ",")
 }
 
-// sentFrom reads the values of protection and allowed-ips.
-//
-// Guess host-addresses-without-length: `dladm show-linkprop -p allowed-ips` prints an address of one
-// host without the length of its prefix, or with it (`10.0.0.5/32`).
-// Check: `dladm show-linkprop -c -p allowed-ips -o value LINK` of a link that has some
-func sentFrom(kinds, ips string) string {
-	if !slices.Contains(strings.Split(kinds, ","), ipNoSpoof) || ips == "" {
-		return ""
-	}
-	all := strings.Split(ips, ",")
-	for i := range all {
-		all[i] = strings.TrimSuffix(all[i], "/32")
-		if strings.Contains(all[i], ":") {
-			all[i] = strings.TrimSuffix(all[i], "/128")
-		}
-	}
-	return AllowedIPs(all)
-}
-
 // Holds says whether a link with these limits is held to those that are wanted. One that
 // is held to more is as well.
 func (l Limits) Holds(want Limits) bool { return l.Lacks(want) == "" }
@@ -100,43 +81,6 @@ func (l Limits) Lacks(want Limits) string {
 		return fmt.Sprintf("without %s=%dM", maxBW, want.Mbps)
 	}
 	return ""
-}
-
-// parseLimits reads show-linkprop -c -o property,value. Errors are ErrSyntax.
-func parseLimits(out []byte) (l Limits, err error) {
-	rows, err := parseRows(out, 2)
-	if err != nil {
-		return l, err
-	}
-	values := map[string]string{}
-	for _, row := range rows {
-		if !slices.Contains([]string{protection, allowedIPs, maxBW}, row[0]) {
-			return l, fmt.Errorf("link property %q was not asked for: %w", row[0], ErrSyntax)
-		}
-		values[row[0]] = row[1]
-	}
-	l.OwnMAC = slices.Contains(strings.Split(values[protection], ","), macNoSpoof)
-	l.IPs = sentFrom(values[protection], values[allowedIPs])
-	if l.Mbps, err = megabits(values[maxBW]); err != nil {
-		return Limits{}, err
-	}
-	return l, nil
-}
-
-// megabits reads the value of maxbw, which dladm prints in Mbit/s behind blanks, with three
-// decimals where it is no whole number (dladm_bw2str in
-// usr/src/lib/libdladm/common/libdladm.c). A part of one counts as a whole.
-func megabits(s string) (int, error) {
-	s = strings.TrimSpace(s)
-	if s == "" {
-		return 0, nil
-	}
-	whole, part, _ := strings.Cut(s, ".")
-	n, err := number(whole)
-	if err == nil && strings.Trim(part, "0") != "" {
-		n++
-	}
-	return n, err
 }
 
 // LimitsOf reads the limits of a link. It is for links that a running zone has: dladm

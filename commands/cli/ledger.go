@@ -18,7 +18,6 @@ import (
 	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/storage"
-	"github.com/sledctl/sledctl/zfs"
 )
 
 // How the ledger is found, opened, made and moved.
@@ -285,19 +284,17 @@ func (e *Env) createLedger(ctx context.Context) error {
 // allImported refuses while a pool of the sled's is there and not imported: an
 // M.2's may hold the ledger, and a U.2's may know that there is one.
 func allImported(ctx context.Context, h host.Host) error {
-	pools, err := zfs.FindImportable(ctx, h, "")
+	pools, err := storage.Waiting(ctx, h)
 	if err != nil {
 		return fmt.Errorf("look for pools that may hold the ledger: %w", err)
 	}
-	for _, p := range pools {
-		if kind, _ := naming.ParsePool(p.Name); kind != naming.OtherPool {
-			return &failure.RefusedError{
-				Err:    fmt.Errorf("no ledger is made while pool %s is not imported: it may hold one, or know of one", p.Name),
-				Advice: "run: zpool import " + p.Name,
-			}
-		}
+	if len(pools) == 0 {
+		return nil
 	}
-	return nil
+	return &failure.RefusedError{
+		Err:    fmt.Errorf("no ledger is made while pool %s is not imported: it may hold one, or know of one", pools[0]),
+		Advice: "run: zpool import " + pools[0],
+	}
 }
 
 // relocateLedger moves the copies to where they belong, and returns a line about what

@@ -3,15 +3,13 @@ package doctor
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/network"
-	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/sled/storage"
 )
 
 // BeforeFirst runs the checks if the sled has never been prepared: the first bootstrap is
@@ -28,8 +26,8 @@ func BeforeFirst(ctx context.Context, e *cli.Env, dry bool) error {
 	if err != nil {
 		return err
 	}
-	if waits, err := poolsWait(ctx, h); err != nil || waits {
-		return nil // and what is wrong with the pools, too
+	if waiting, err := storage.Waiting(ctx, host.ReadOnly(h)); err != nil || len(waiting) > 0 {
+		return nil // it was prepared before, and its VMs must come back; what is wrong with the pools, bootstrap says, too
 	}
 	s, ignore := s.Before()
 	r, err := s.Examine(ctx, h, e.Now, ignore)
@@ -49,15 +47,4 @@ func BeforeFirst(ctx context.Context, e *cli.Env, dry bool) error {
 		return nil
 	}
 	return refused
-}
-
-// poolsWait says whether pools of a sled's disks are not imported yet: a root on a RAM disk has
-// forgotten them, and the ledger on them. The sled was prepared before, and its VMs must come
-// back.
-func poolsWait(ctx context.Context, h host.Host) (bool, error) {
-	all, err := zfs.FindImportable(ctx, host.ReadOnly(h), "")
-	return slices.ContainsFunc(all, func(p zfs.Importable) bool {
-		kind, _ := naming.ParsePool(p.Name)
-		return kind != naming.OtherPool
-	}), err
 }

@@ -54,7 +54,7 @@ func Booted(ctx context.Context, h host.Host) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if len(all) != 1 || all[0].statistic != "boot_time" {
+	if len(all) != 1 || all[0].Statistic != "boot_time" {
 		return time.Time{}, fmt.Errorf("%w: %q", ErrSyntax, out)
 	}
 	seconds, err := all[0].number()
@@ -79,52 +79,66 @@ func Parse(out string) (Usage, error) {
 	u := Usage{CPU: map[string]time.Duration{}, Links: map[string]Bytes{}}
 	zones := map[string]string{} // names by instance: that of the counter is cut off at 30 letters
 	for _, v := range all {
-		if v.statistic == "zonename" {
-			zones[v.instance] = v.value
+		if v.Statistic == "zonename" {
+			zones[v.Instance] = v.Value
 		}
 	}
 	for _, v := range all {
-		if v.statistic == "zonename" {
+		if v.Statistic == "zonename" {
 			continue
 		}
 		n, err := v.number()
 		if err != nil {
 			return Usage{}, err
 		}
-		bytes := u.Links[v.name]
-		switch zone, known := zones[v.instance]; {
-		case v.module == "zones" && known:
+		bytes := u.Links[v.Name]
+		switch zone, known := zones[v.Instance]; {
+		case v.Module == "zones" && known:
 			u.CPU[zone] += time.Duration(n & (1<<62 - 1))
-		case v.module == "zones": // it began meanwhile
-		case v.statistic == "rbytes64":
-			u.Links[v.name] = Bytes{In: n, Out: bytes.Out}
-		case v.statistic == "obytes64":
-			u.Links[v.name] = Bytes{In: bytes.In, Out: n}
+		case v.Module == "zones": // it began meanwhile
+		case v.Statistic == "rbytes64":
+			u.Links[v.Name] = Bytes{In: n, Out: bytes.Out}
+		case v.Statistic == "obytes64":
+			u.Links[v.Name] = Bytes{In: bytes.In, Out: n}
 		}
 	}
 	return u, nil
 }
 
-// value is one statistic.
-type value struct{ module, instance, name, statistic, value string }
+// Counter is one statistic, as kstat -p prints it.
+type Counter struct{ Module, Instance, Name, Statistic, Value string }
 
-func (v value) number() (uint64, error) {
-	n, err := strconv.ParseUint(v.value, 10, 64)
+// String is its line.
+func (c Counter) String() string {
+	return strings.Join([]string{c.Module, c.Instance, c.Name, c.Statistic}, ":") + "\t" + c.Value
+}
+
+func (c Counter) number() (uint64, error) {
+	n, err := strconv.ParseUint(c.Value, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s of %s is %q", ErrSyntax, v.statistic, v.name, v.value)
+		return 0, fmt.Errorf("%w: %s of %s is %q", ErrSyntax, c.Statistic, c.Name, c.Value)
 	}
 	return n, nil
 }
 
-// parse reads lines like "zones:3:web1:nsec_user\t12". Names have no colon.
-func parse(out string) (all []value, err error) {
+// ParseCounter reads a line like "zones:3:web1:nsec_user\t12", or says that it is none.
+// Names have no colon.
+func ParseCounter(line string) (c Counter, ok bool) {
+	key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+	parts := strings.Split(key, ":")
+	if !ok || len(parts) != 4 {
+		return Counter{}, false
+	}
+	return Counter{parts[0], parts[1], parts[2], parts[3], value}, true
+}
+
+func parse(out string) (all []Counter, err error) {
 	for line := range strings.Lines(out) {
-		key, text, is := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		parts := strings.Split(key, ":")
-		if !is || len(parts) != 4 {
+		c, ok := ParseCounter(line)
+		if !ok {
 			return nil, fmt.Errorf("%w: %q", ErrSyntax, line)
 		}
-		all = append(all, value{parts[0], parts[1], parts[2], parts[3], text})
+		all = append(all, c)
 	}
 	return all, nil
 }

@@ -245,7 +245,7 @@ func upLimits(w *way, r record.Record, p progress, booted string) []string {
 	var ids []string
 	for _, v := range r.Incarnation.Guests {
 		ids = append(ids, w.add(StageBoot, p.held[v.Name], plan.Action{
-			ID: "vnic.set-limits " + v.Name, Object: "vnic " + v.Name, Why: "its guest sends as nobody else", Change: plan.Modify, After: after(booted),
+			ID: "vnic.set-limits " + v.Name, Object: "vnic " + v.Name, Why: "its guest sends from its own addresses only", Change: plan.Modify, After: after(booted),
 			Step: vnic.SetLimits{Name: v.Name, Over: v.Over, MAC: v.MAC, Limits: layout.LimitsOf(r, v)},
 		}))
 	}

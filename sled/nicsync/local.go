@@ -200,13 +200,12 @@ func (s Settings) look(ctx context.Context, h host.Host, read book) (Local, erro
 		return Local{}, err
 	}
 	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links}})
-	if err := inv.Know(inventory.Zones, inventory.Configs, inventory.Links); err != nil {
+	if err := inv.Know(inventory.Zones, inventory.Configs); err != nil {
 		return Local{}, &UnknownError{Err: err}
 	}
 	zones, _ := inv.Zones()
 	configs, _ := inv.Configs()
-	links, _ := inv.Links()
-	addresses, err := vnic.Addresses(ctx, h, links)
+	links, err := linksOf(ctx, h, inv)
 	if err != nil {
 		return Local{}, &UnknownError{Err: err}
 	}
@@ -217,12 +216,11 @@ func (s Settings) look(ctx context.Context, h host.Host, read book) (Local, erro
 	if err != nil {
 		return Local{}, &UnknownError{Err: err}
 	}
-	return here(s.Names, zones, configs, append(slices.Clip(links), addresses...), recorded), nil
+	return here(s.Names, zones, configs, links, recorded), nil
 }
 
-// listLinks lists the links, and the addresses of those that the kernel gave one.
-func listLinks(ctx context.Context, h host.Host) ([]vnic.Link, error) {
-	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Links}})
+// linksOf are the links of a listing, and the addresses of those that the kernel gave one.
+func linksOf(ctx context.Context, h host.Host, inv *inventory.Inventory) ([]vnic.Link, error) {
 	if err := inv.Know(inventory.Links); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/vnic"
@@ -88,7 +89,8 @@ func (w *watcher) look(ctx context.Context) (t Touched, some bool) {
 // compare says which VMs are not as they were: only these are asked about.
 func (w *watcher) compare(ctx context.Context, t *Touched, rewritten []string) (some bool) {
 	// Links are listed only now: one that is made or removed by itself is no event.
-	if links, err := listLinks(ctx, host.ReadOnly(w.Env.Host)); err == nil {
+	h := host.ReadOnly(w.Env.Host)
+	if links, err := linksOf(ctx, h, inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Links}})); err == nil {
 		w.links = links
 	}
 	configs := make(map[string]zone.Config, len(w.configs))

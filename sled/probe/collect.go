@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/illumos/kstat"
 )
 
 // collect notes what is to be replaced.
@@ -144,8 +146,8 @@ func collectors() map[string]func(*pseudonyms, string) {
 // counters notes the names of links and zones.
 func (p *pseudonyms) counters(out string) {
 	for line := range strings.Lines(out) {
-		if f, _, ok := counter(line); ok && (f[0] == "link" || f[0] == "zones") {
-			p.addName(f[2])
+		if c, ok := kstat.ParseCounter(line); ok && (c.Module == "link" || c.Module == "zones") {
+			p.addName(c.Name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/kstat"
 	"github.com/sledctl/sledctl/illumos/ofmt"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -207,32 +208,25 @@ func reduced(c host.Command, out []byte) []byte {
 func keptOfCounters(out []byte) (kept []byte) {
 	zones := map[string]string{}
 	for line := range strings.Lines(string(out)) {
-		if f, value, ok := counter(line); ok && f[3] == "zonename" {
-			zones[f[1]] = value
+		if c, ok := kstat.ParseCounter(line); ok && c.Statistic == "zonename" {
+			zones[c.Instance] = c.Value
 		}
 	}
 	for line := range strings.Lines(string(out)) {
-		f, value, ok := counter(line)
+		c, ok := kstat.ParseCounter(line)
 		if !ok {
 			kept = append(kept, line...)
 			continue
 		}
-		if f[0] == "zones" {
-			f[2] = cmp.Or(zones[f[1]], "-") // it began meanwhile
+		if c.Module == "zones" {
+			c.Name = cmp.Or(zones[c.Instance], "-") // it began meanwhile
 		}
-		if f[3] != "zonename" {
-			value = "0"
+		if c.Statistic != "zonename" {
+			c.Value = "0"
 		}
-		kept = fmt.Appendf(kept, "%s\t%s\n", strings.Join(f, ":"), value)
+		kept = fmt.Appendln(kept, c)
 	}
 	return kept
-}
-
-// counter is a line of kstat -p: module, instance, name and statistic, and the value.
-func counter(line string) (key []string, value string, ok bool) {
-	name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-	key = strings.Split(name, ":")
-	return key, value, ok && len(key) == 4
 }
 
 // keptOfDirectories are the modes, names and attributes.

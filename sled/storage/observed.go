@@ -188,6 +188,19 @@ func (s Settings) lookForDisks(ctx context.Context, h host.Host) (all []disk.Dis
 	return all, unclear
 }
 
+// Waiting are the names of pools of a sled's disks that are there and not imported: a root on
+// a RAM disk forgets them, and with them the ledger, at each boot.
+func Waiting(ctx context.Context, h host.Host) ([]string, error) {
+	importable, err := zfs.FindImportable(ctx, h, "")
+	var names []string
+	for _, p := range importable {
+		if kind, _ := naming.ParsePool(p.Name); kind != naming.OtherPool {
+			names = append(names, p.Name)
+		}
+	}
+	return names, err
+}
+
 // lookCloser finds out what is on disks without an imported pool: one listing
 // of pools that can be imported, and a look at each disk that none is on.
 func (s Settings) lookCloser(ctx context.Context, h host.Host, imported []zfs.Pool, seen *Seen) {

@@ -137,14 +137,14 @@ func checkAllowedIPs(value string) {
 }
 
 // bandwidth takes whole Mbit/s, at least the two above the least that MAC can shape
-// (MRP_MAXBW_MINVAL in usr/src/uts/common/sys/mac_flow.h), and gives what
+// (1.2 Mbit/s: MRP_MAXBW_MINVAL in usr/src/uts/common/sys/mac_flow.h, check_maxbw in linkprop.c), and gives what
 // dladm_bw2str prints.
 func bandwidth(value string) (string, error) {
 	number, whole := strings.CutSuffix(value, "M")
 	n, err := strconv.Atoi(number)
 	world.Simulated(whole && err == nil && n > 0)
 	if n < 2 {
-		return "", LinkBadArg
+		return "", LinkMinMaxBW
 	}
 	return fmt.Sprintf("%12s", fmt.Sprintf("%5d", n)), nil
 }
@@ -173,13 +173,9 @@ func SetLinkProperty(tx *world.Tx, l *world.Link, property, value string, tempor
 		return err
 	}
 	tx.TouchLink(l)
-	// What a temporary change hides comes back at the next reboot.
-	if _, hidden := l.Saved[property]; temporary && !hidden {
-		if l.Saved == nil {
-			l.Saved = map[string]string{}
-		}
-		l.Saved[property] = l.Properties[property]
-	} else if !temporary {
+	if temporary {
+		hide(l, property)
+	} else {
 		delete(l.Saved, property)
 	}
 	if l.Properties == nil {
@@ -187,6 +183,17 @@ func SetLinkProperty(tx *world.Tx, l *world.Link, property, value string, tempor
 	}
 	l.Properties[property] = value
 	return nil
+}
+
+// hide keeps what a temporary change hides: it comes back at the next reboot.
+func hide(l *world.Link, property string) {
+	if _, hidden := l.Saved[property]; hidden {
+		return
+	}
+	if l.Saved == nil {
+		l.Saved = map[string]string{}
+	}
+	l.Saved[property] = l.Properties[property]
 }
 
 // ClearProtection takes off what the links of a zone hold it to
@@ -205,5 +212,6 @@ func ClearProtection(tx *world.Tx, zone string) {
 // ResetLinkProperty gives a property of a link its default until the next reboot.
 func ResetLinkProperty(tx *world.Tx, l *world.Link, property string) {
 	tx.TouchLink(l)
+	hide(l, property)
 	delete(l.Properties, property)
 }

@@ -25,6 +25,7 @@ const (
 	LinkExists         LinkStatus = "object already exists"
 	LinkBusy           LinkStatus = "link busy"
 	LinkBadArg         LinkStatus = "invalid argument"
+	LinkMinMaxBW       LinkStatus = "minimum value for maxbw is 1200K"
 	LinkDenied         LinkStatus = "permission denied"
 	LinkMACInUse       LinkStatus = "MAC address is already in use"
 	LinkDefaultTagBusy LinkStatus = "VLAN may not use the default tag" // dladm(8) has words of its own for it

@@ -252,7 +252,7 @@ func (n NIC) Normal() (NIC, error) {
 }
 
 // mostAllowed is how many addresses a link can be held to (MPT_MAXIPADDR of
-// usr/src/uts/common/sys/mac_client.h).
+// usr/src/uts/common/sys/mac_flow.h).
 const mostAllowed = 32
 
 // allowIPs gives addresses the form in which they are compared.
