@@ -14,8 +14,8 @@ build: ## bin/sledctl for this machine
 
 test: ## all tests, on the simulated sled
 	@mkdir -p bin
-	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -timeout 20m ./test/histories # by itself: it plays as many as it has time for; below, its result is cached
-	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants SLEDCTL_PEERS=$(CURDIR)/bin/peers $(GO) test -timeout 20m ./...
+	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories CGO_ENABLED=0 $(GO) test -timeout 20m ./test/histories # by itself: it plays as many as it has time for; below, its result is cached
+	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants SLEDCTL_PEERS=$(CURDIR)/bin/peers CGO_ENABLED=0 $(GO) test -timeout 40m ./...
 	@cat bin/lattice 2>/dev/null || echo 'lattice: cached; $(GO) test -count=1 -v -run TestLattice ./test/lattice says how many'
 	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./test/matrix says how many cases'
 	@cat bin/peers 2>/dev/null || echo 'peers: cached; $(GO) test -count=1 -v -run TestPeersThatMisbehave ./test/peers says how many cases'
@@ -86,7 +86,7 @@ soak-%:
 reached: ## how much of sim/ the product's tests reach, and how the code is built; takes minutes
 	@rm -rf bin/reached && mkdir -p bin/reached/scripts
 	$(GO) build -cover -coverpkg=./cmd/sledctl,./sim/... -o bin/reached/sledctl ./cmd/sledctl
-	-TEST_COVERED=$(CURDIR)/bin/reached/sledctl GOCOVERDIR=$(CURDIR)/bin/reached/scripts $(GO) test -count=1 -run '^TestScripts$$' ./commands
+	-TEST_PROGRAM=$(CURDIR)/bin/reached/sledctl GOCOVERDIR=$(CURDIR)/bin/reached/scripts $(GO) test -count=1 -run '^TestScripts$$' ./commands
 	$(GO) tool covdata textfmt -i=bin/reached/scripts -o bin/reached/scripts.out
 	$(GO) test -count=1 -short -coverpkg=./sim/... -coverprofile=bin/reached/product.out $$($(GO) list ./... | grep -vE '/sim(/|$$)|/test/mutants$$') >bin/reached/said || { cat bin/reached/said; exit 1; }
 	$(GO) test -count=1 -coverpkg=./sim/... -coverprofile=bin/reached/samples.out -run 'Sample|Recorded|AsTheRealOne' ./sim/... >/dev/null

@@ -1,15 +1,14 @@
 package host_test
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -107,29 +106,61 @@ func TestDirErrorsNameTheFileAsTheCallerDid(t *testing.T) {
 	}
 }
 
-// Two processes have a lock table each, and only flock(2) in common.
+// Two processes have a lock table each, and only flock(2) in common. One that
+// waits for a lock whose file another removes and makes again waits for the new.
 func TestLocksOfTwoProcessesAreOfTheFileThatHasTheName(t *testing.T) {
-	dir := t.TempDir()
-	var all sync.WaitGroup
-	for who := range 4 {
-		f := host.Dir(dir)
-		all.Go(func() {
-			for n := range 50 {
-				l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mine := fmt.Sprint(who, n)
-				expect.OK(t, l.Write([]byte(mine)))
-				if said, err := host.ReadFile(f, "/lock"); err != nil || string(said) != mine {
-					t.Errorf("%s holds the lock, and its file says %q, %v", mine, said, err)
-				}
-				if err := errors.Join(f.Remove("/lock"), l.Unlock()); err != nil {
-					t.Error(err)
-				}
+	name := filepath.Join(t.TempDir(), "lock")
+	take := func() (host.Lock, error) { return host.Dir("/").Lock(t.Context(), name, host.LockExclusive) }
+	first, err := take()
+	expect.OK(t, err)
+
+	var held atomic.Bool // by the second
+	granted := make(chan struct{})
+	go func() {
+		defer close(granted)
+		waited, err := take()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if held.Load() {
+			t.Error("two processes hold the lock")
+		}
+		expect.OK(t, waited.Unlock())
+	}()
+	isOpenTwice(t, name, granted)
+
+	expect.OK(t, os.Remove(name))
+	second, err := take()
+	expect.OK(t, err)
+	held.Store(true)
+	expect.OK(t, first.Unlock())
+	isOpenTwice(t, name, granted)
+	held.Store(false)
+	expect.OK(t, second.Unlock())
+	<-granted
+}
+
+// isOpenTwice waits until this process has the file open twice, or for the end.
+func isOpenTwice(t *testing.T, name string, end <-chan struct{}) {
+	t.Helper()
+	for named, err := os.Stat(name); ; time.Sleep(time.Millisecond) {
+		expect.OK(t, err)
+		fds, err := os.ReadDir("/proc/self/fd")
+		expect.OK(t, err)
+		open := 0
+		for _, fd := range fds {
+			if file, err := os.Stat("/proc/self/fd/" + fd.Name()); err == nil && os.SameFile(file, named) {
+				open++
 			}
-		})
+		}
+		select {
+		case <-end:
+			return
+		default:
+			if open == 2 {
+				return
+			}
+		}
 	}
-	all.Wait()
 }

@@ -11,33 +11,36 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // prelude makes each command of the installer a step: at step KILL_AT the installer and all that it
-// runs are killed, before the command or, if HALF is 1, when it has done half of its work. It also
-// stands for the sled: services and datasets are files.
+// runs are killed, before the command or, if HALF is 1, when it has done half of its work. BEFORE, if
+// set, is a directory that gets the sled as it is before each step. It also stands for the sled:
+// services and datasets are files.
 const prelude = `
-for _c in cat cp find head mkdir rm tail; do eval "_$_c=$(command -v $_c)"; done
 step() {
 	echo "$*" >>"$STEPS"
-	[ "$KILL_AT" -gt 0 ] || return 0
-	_n=0
-	while read -r _line; do _n=$((_n + 1)); done <"$STEPS"
-	[ "$_n" -ge "$KILL_AT" ] || return 0
+	[ "$KILL_AT$BEFORE" != 0 ] || return 0
+	printf . >>"$STEPS.count" # the shell reads byte by byte, and pipes have no variables in common
+	read -r _n <"$STEPS.count" || _n=${#_n}
+	[ -z "$BEFORE" ] || { command mkdir "$BEFORE/$_n" 2>/dev/null && command cp -a "$SLED/." "$BEFORE/$_n"; }
+	[ "$KILL_AT" -gt 0 ] && [ "$_n" -ge "$KILL_AT" ] || return 0
 	[ "$HALF" = 0 ] || half "$@"
 	kill -9 0
 }
 half() {
 	case $1${2:-} in
-	cat) $_head -c 9 ;;
-	cp*) shift; $_cp "$@"; for _last; do :; done; $_find "$_last" -type f | $_tail -1 | while read -r _f; do : >"$_f"; done ;;
-	rm-rf) $_find "$3" -type f 2>/dev/null | $_head -3 | while read -r _f; do $_rm -f "$_f"; done ;;
+	cat) command head -c 9 ;;
+	cp*) shift; command cp "$@"; for _last; do :; done; command find "$_last" -type f | command tail -1 | while read -r _f; do : >"$_f"; done ;;
+	rm-rf) command find "$3" -type f 2>/dev/null | command head -3 | while read -r _f; do command rm -f "$_f"; done ;;
 	esac
 }
 for _c in cat chmod cmp cp dirname grep ln mkdir mv rm rmdir sed sleep sort tr; do
-	eval "$_c() { step $_c \"\$@\"; $(command -v $_c) \"\$@\"; }"
+	eval "$_c() { step $_c \"\$@\"; command $_c \"\$@\"; }"
 done
-svcs() { step svcs "$@"; eval "_f=\$$#"; [ -f "$SLED/smf/${_f##*/}" ] && $_cat "$SLED/smf/${_f##*/}"; }
+svcs() { step svcs "$@"; eval "_f=\$$#"; [ -f "$SLED/smf/${_f##*/}" ] && command cat "$SLED/smf/${_f##*/}"; }
 svccfg() {
 	step svccfg "$@"
 	[ -f "$SLED/root$2" ] || [ -f "$2" ] || return 1
@@ -48,8 +51,8 @@ svcadm() {
 	step svcadm "$@"
 	case $1,$2 in
 	restart,*manifest-import*)
-		[ -n "$($_find "$SLED/root" -name sledctl.xml -path '*/site/*' -o -name sledctl.xml -path '*custom/smf*')" ] || $_rm -f "$SLED/smf/instances:default"
-		[ -n "$($_find "$SLED/root" -name sledctl-agent.xml -path '*/site/*' -o -name sledctl-agent.xml -path '*custom/smf*')" ] || $_rm -f "$SLED/smf/agent:default" ;;
+		[ -n "$(command find "$SLED/root" -name sledctl.xml -path '*/site/*' -o -name sledctl.xml -path '*custom/smf*')" ] || command rm -f "$SLED/smf/instances:default"
+		[ -n "$(command find "$SLED/root" -name sledctl-agent.xml -path '*/site/*' -o -name sledctl-agent.xml -path '*custom/smf*')" ] || command rm -f "$SLED/smf/agent:default" ;;
 	restart,*) ;;
 	*,*) [ -f "$SLED/smf/${2##*/}" ] || return 1
 		case $1 in enable) echo online ;; *) echo disabled ;; esac >"$SLED/smf/${2##*/}" ;;
@@ -65,8 +68,8 @@ zfs() {
 	list)
 		[ "$2" = -H ] || { [ -f "$SLED/zfs/${2##*/}" ] && return; return 1; }
 		for _f in "$SLED"/zfs/*; do [ ! -f "$_f" ] || { read -r _d <"$_f"; echo "$_d	/opt/sledctl"; }; done ;;
-	create) echo "$4" >"$SLED/zfs/${4##*/}"; $_mkdir -p "$SLED/root/opt/sledctl" ;;
-	destroy) $_rm -rf "$SLED/root/opt/sledctl" && $_rm "$SLED/zfs/${2##*/}" ;;
+	create) echo "$4" >"$SLED/zfs/${4##*/}"; command mkdir -p "$SLED/root/opt/sledctl" ;;
+	destroy) command rm -rf "$SLED/root/opt/sledctl" && command rm "$SLED/zfs/${2##*/}" ;;
 	esac
 }
 `
@@ -129,9 +132,9 @@ func (r rig) copied(t *testing.T, sled, name string) string {
 	return to
 }
 
-// run runs a line such as "v1 upgrade" on a sled, "installed" for the version that lies there. It
-// returns the steps, and whether it was killed.
-func (r rig) run(t *testing.T, sled, line string, at int, half bool) (steps []string, killed bool) {
+// run runs a line such as "v1 upgrade" on a sled, "installed" for the version that lies there, with
+// variables of the prelude. It returns the steps.
+func (r rig) run(t *testing.T, sled, line string, variables ...string) []string {
 	t.Helper()
 	words := strings.Fields(line)
 	script := filepath.Join(r.dir, words[0], "install.sh")
@@ -147,23 +150,20 @@ func (r rig) run(t *testing.T, sled, line string, at int, half bool) (steps []st
 	count := filepath.Join(t.TempDir(), "steps")
 	c := exec.Command("/bin/sh", append([]string{"-c", `. "$PRELUDE"; . "$0"`, script}, words[1:]...)...)
 	c.Dir, c.SysProcAttr = r.dir, &syscall.SysProcAttr{Setpgid: true}
-	c.Env = []string{
+	c.Env = append([]string{
 		"PATH=" + filepath.Join(r.dir, "bin") + ":/usr/bin:/bin", "PRELUDE=" + filepath.Join(r.dir, "prelude"), "STEPS=" + count, "SLED=" + sled, "TMPDIR=" + filepath.Join(sled, "tmp"),
-		"SLEDCTL_HOST_ROOT=" + filepath.Join(sled, "root"), fmt.Sprint("KILL_AT=", at), fmt.Sprint("HALF=", map[bool]int{true: 1}[half]),
-	}
+		"SLEDCTL_HOST_ROOT=" + filepath.Join(sled, "root"), "KILL_AT=0", "HALF=0", "BEFORE=",
+	}, variables...)
 	out, err := c.CombinedOutput()
 	status, _ := errors.AsType[*exec.ExitError](err)
-	switch {
-	case status != nil && status.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
-		killed = true
-	case err != nil:
+	if wasKilled := status != nil && status.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL; err != nil && !wasKilled {
 		t.Fatalf("%s: %v\n%s", line, err, out)
 	}
 	done, err := os.ReadFile(count)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Collect(strings.Lines(string(done))), killed
+	return slices.Collect(strings.Lines(string(done)))
 }
 
 // halves says whether a step can be done by half.
@@ -225,6 +225,7 @@ func stories() map[string]struct{ kind, before, line string } {
 func TestInstallerIsKilled(t *testing.T) {
 	for name, story := range stories() {
 		t.Run(name, func(t *testing.T) {
+			sledtest.Sample(t, name)
 			t.Parallel()
 			r := newRig(t)
 			fresh := r.sled("fresh", story.kind)
@@ -235,42 +236,68 @@ func TestInstallerIsKilled(t *testing.T) {
 				case "CHANGE":
 					change(t, start)
 				default:
-					r.run(t, start, line, 0, false)
+					r.run(t, start, line)
 				}
 			}
 			whole := r.copied(t, start, "whole")
-			steps, _ := r.run(t, whole, story.line, 0, false)
-			if len(steps) < 5 {
-				t.Fatalf("only the steps %q", steps)
-			}
-			want, stride := found(t, whole), 1
-			if testing.Short() {
-				stride = 41
-			}
+			steps, before := r.watched(t, whole, story.line)
+			want, stride := found(t, whole), every(41)
 			seen := map[string]bool{}
 			for at := 1; at <= len(steps); at += stride {
-				r.killed(t, seen, r.copied(t, start, fmt.Sprint("killed", at)), story.line, at, false, want)
+				r.again(t, seen, before(at), story.line, want)
 				if halves(steps[at-1]) {
-					r.killed(t, seen, r.copied(t, start, fmt.Sprint("halved", at)), story.line, at, true, want)
+					sled := r.copied(t, start, fmt.Sprint("halved", at))
+					r.run(t, sled, story.line, fmt.Sprint("KILL_AT=", at), "HALF=1")
+					r.again(t, seen, sled, story.line, want)
 				}
+			}
+			if len(seen) < 2 && len(steps) > stride {
+				t.Error("it changes nothing")
 			}
 		})
 	}
 }
 
-// killed kills the installer at a step, and runs it again, unless it was seen with what is left.
-func (r rig) killed(t *testing.T, seen map[string]bool, sled, line string, at int, half bool, want string) {
+// watched runs a line on a sled, and returns its steps, and where the sled lies as it
+// was before each: as it is if the installer is killed there.
+func (r rig) watched(t *testing.T, sled, line string) (steps []string, before func(at int) string) {
 	t.Helper()
-	_, killed := r.run(t, sled, line, at, half)
+	dir := t.TempDir()
+	steps = r.run(t, sled, line, "BEFORE="+dir)
+	if len(steps) < 5 {
+		t.Fatalf("only the steps %q", steps)
+	}
+	return steps, func(at int) string { return filepath.Join(dir, fmt.Sprint(at)) }
+}
+
+// again runs what was killed again, unless it was seen with what is left. There is no
+// sled of a step that begins together with the next, in a pipe.
+func (r rig) again(t *testing.T, seen map[string]bool, sled, line, want string) {
+	t.Helper()
+	if _, err := os.Stat(sled); err != nil {
+		return
+	}
 	left := found(t, sled)
-	if seen[left] || !killed && left == want { // which commands a pipe counts first is chance
+	if seen[left] {
 		return
 	}
 	seen[left] = true
-	r.run(t, sled, line, 0, false)
+	r.run(t, sled, line)
 	if got := found(t, sled); got != want {
-		t.Errorf("%s, killed at step %d (half: %v), and run again:\n%s", line, at, half, difference(want, got))
+		t.Errorf("%s, killed at %s, and run again:\n%s", line, filepath.Base(sled), difference(want, got))
 	}
+}
+
+// every is the distance of the steps that the installer is killed at: a soak takes each
+// one, a test each fifth, a short one those at the distance that it gives.
+func every(short int) int {
+	switch {
+	case testing.Short():
+		return short
+	case sledtest.Soak():
+		return 1
+	}
+	return 5
 }
 
 // difference are the lines that one of two texts has alone.
@@ -309,6 +336,7 @@ func change(t *testing.T, sled string) {
 func TestUninstallAfterAnInstallThatWasKilled(t *testing.T) {
 	for _, kind := range []string{"pool", "ramdisk", "smartos"} {
 		t.Run(kind, func(t *testing.T) {
+			sledtest.Sample(t, kind)
 			t.Parallel()
 			r := newRig(t)
 			fresh := r.sled("fresh", kind)
@@ -317,19 +345,12 @@ func TestUninstallAfterAnInstallThatWasKilled(t *testing.T) {
 				line += " --pool tank"
 			}
 			whole := r.copied(t, fresh, "whole")
-			steps, _ := r.run(t, whole, line, 0, false)
-			r.run(t, whole, "v1 uninstall --purge", 0, false)
-			want, stride := found(t, whole), 1
-			if testing.Short() {
-				stride = 19
-			}
+			steps, before := r.watched(t, whole, line)
+			r.run(t, whole, "v1 uninstall --purge")
+			want, stride := found(t, whole), every(19)
+			seen := map[string]bool{}
 			for at := 1; at <= len(steps); at += stride {
-				sled := r.copied(t, fresh, fmt.Sprint("killed", at))
-				r.run(t, sled, line, at, false)
-				r.run(t, sled, "v1 uninstall --purge", 0, false)
-				if got := found(t, sled); got != want {
-					t.Errorf("install killed at step %d, then uninstall:\n%s", at, difference(want, got))
-				}
+				r.again(t, seen, before(at), "v1 uninstall --purge", want)
 			}
 		})
 	}

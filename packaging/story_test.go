@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { sledtest.Main(m) }
 // TestScripts are the stories of the tarball on a simulated sled each: installed by its
 // own installer, which runs with the sled's commands and root.
 func TestScripts(t *testing.T) {
+	installed := sledtest.Installed(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Condition: func(name string) (bool, error) { return name == "quick" && sledtest.Quick(), nil },
@@ -34,6 +35,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Defer(release)
+			env.Setenv("PATH", strings.TrimPrefix(installed+":"+env.Getenv("PATH"), ":"))
 			for key, value := range map[string]string{
 				"SLEDCTL_HOST": "sim:" + filepath.Join(env.WorkDir, "sled"), "ROOT": filepath.Join(env.WorkDir, "sled", "root"), "HOME": env.WorkDir, "TZ": "UTC",
 				"SLEDCTL_NETWORK_UNDERLAY": network.String(), "SLEDCTL_NETWORK_GZ_ADDRESS": network.Addr().Next().String() + "/24",

@@ -42,21 +42,25 @@ func Record(name string) func(Exchange) {
 	}
 }
 
-// observed tells Observe of what a handler is asked and answers.
+// observed tells Observe of what a handler is asked and answers. A request whose sender
+// died before its whole body had arrived is none.
 func (s *Sled) observed(h http.Handler) http.Handler {
 	if s.Observe == nil {
 		return h
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := &bytes.Buffer{}
-		r.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.TeeReader(r.Body, body), r.Body}
+		body := &observedBody{ReadCloser: r.Body}
+		r.Body = body
 		reply := &observedReply{ResponseWriter: w}
 		e := Exchange{Method: r.Method, URI: r.URL.RequestURI(), Header: r.Header.Clone()}
 		defer func() {
-			e.Body = body.Bytes()
+			if reply.status != 0 && reply.status != http.StatusSwitchingProtocols {
+				_, _ = io.Copy(io.Discard, body) // what was refused before it was read was said
+			}
+			if body.broke {
+				return
+			}
+			e.Body = body.read.Bytes()
 			if e.Status = reply.status; e.Status != 0 {
 				e.ReplyHeader, e.Reply = w.Header().Clone(), reply.body.Bytes()
 			}
@@ -64,6 +68,21 @@ func (s *Sled) observed(h http.Handler) http.Handler {
 		}()
 		h.ServeHTTP(reply, r)
 	})
+}
+
+// observedBody keeps what was read of a request's body, and whether it broke off.
+type observedBody struct {
+	io.ReadCloser
+	read  bytes.Buffer
+	broke bool
+}
+
+// Read keeps what it reads.
+func (b *observedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read.Write(p[:n])
+	b.broke = b.broke || err != nil && err != io.EOF
+	return n, err
 }
 
 // observedReply keeps what is answered.

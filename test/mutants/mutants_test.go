@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // The mutants are found: with each of them, its tests fail, and say what is
@@ -119,7 +121,7 @@ func (by By) run(t *testing.T, root, dir, name string, long bool) (said string, 
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(own, name)
 	})
-	cmd.Env = append(cmd.Env, variable+"="+name)
+	cmd.Env = append(cmd.Env, variable+"="+name, sledtest.Program+"="+filepath.Join(dir, program))
 	if long {
 		cmd.Env = append(cmd.Env, "SLEDCTL_SOAK=1")
 	}

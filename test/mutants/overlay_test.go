@@ -12,11 +12,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // variable names the mutants that are wanted, with a plus between them. What is
 // planted knows it as mutantVariable.
 const variable = "SLEDCTL_MUTANT"
+
+// program is the sledctl that the scripts of a package run, with everything planted.
+const program = "sledctl"
 
 // helper is the file that a package with patches gets next to its own.
 const helper = `package %s
@@ -150,14 +155,16 @@ func build(t *testing.T, root string, files map[string]string, packages []string
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"test", "-c", "-vet=off", "-overlay", name, "-o", dir + "/"}
+	tests := []string{"test", "-c", "-vet=off", "-overlay", name, "-o", dir + "/"}
 	for _, p := range packages {
-		args = append(args, "./"+p)
+		tests = append(tests, "./"+p)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	compile := exec.CommandContext(t.Context(), "go", tests...)
+	compile.Dir = root
+	for _, cmd := range []*exec.Cmd{compile, sledtest.Build(t.Context(), root, filepath.Join(dir, program), "-overlay", name)} {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	return dir
 }
