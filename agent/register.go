@@ -106,12 +106,12 @@ func machineOf(v api.Version, body api.Register) (spec.Document, *api.Error) {
 	if err != nil {
 		return d, api.BadRequest("vmm_spec: " + err.Error())
 	}
-	most := spec.Proposed
+	most := spec.Latest
 	switch {
 	case v.Less(api.Version{Major: 29}):
 		most = spec.Oldest
 	case v.Less(api.Version{Major: 44}):
-		most = spec.Latest
+		most = 5
 	default:
 		for key, part := range d.Spec.Components {
 			if disk, ok := part.(spec.NVMeDisk); ok && disk.WriteCache == nil {

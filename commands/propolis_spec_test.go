@@ -11,6 +11,7 @@ import (
 // The verbs on a machine that has a part of each kind: newSled holds what they
 // say to its Propolis to the published documents.
 func TestTheVerbsOnAMachineThatWasWrittenDown(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.WriteFile("/vms/a.img", "")
 	s.WriteFile("/vms/b.img", "")

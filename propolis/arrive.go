@@ -85,7 +85,7 @@ func (s Arrive) Explain() []host.Line {
 	if s.Request.Init.Migration == nil {
 		return []host.Line{wait}
 	}
-	v := s.Target.Versions.first(s.Target.Address, s.Request.Needs())
+	v := s.Target.Versions.first(s.Target.Address, s.Machine.Needs())
 	body, err := s.Request.Encode(v)
 	if err != nil {
 		return nil
@@ -108,9 +108,12 @@ func (s Arrive) Do(ctx context.Context, h host.Host) error {
 		return err
 	}
 	s.tell(Status{Migration: Migrations{In: &Migration{s.ID, phaseSync}}})
-	err = c.Ensure(ctx, request)
+	err = s.ask(ctx, c, request)
 	refused, answered := errors.AsType[*Error](err)
+	_, older := errors.AsType[*spec.VersionError](err)
 	switch {
+	case older:
+		return err
 	case err == nil, errors.Is(err, ErrAlreadyInitialized): // the latter: of a run that died while it asked
 		return s.await(ctx, c, nil)
 	case answered && refused.Status != http.StatusInternalServerError: // it was never begun
@@ -119,6 +122,18 @@ func (s Arrive) Do(ctx context.Context, h host.Host) error {
 		return &UndecidedError{s.ID, err}
 	}
 	return s.await(ctx, c, err)
+}
+
+// ask asks for it, in a version that can express the machine: an older server takes
+// the request, and fails when the source has begun. Errors: *spec.VersionError.
+func (s Arrive) ask(ctx context.Context, c Client, r spec.EnsureRequest) error {
+	_, err := c.speak(ctx, http.MethodPut, pathInstance, s.Machine.Needs(), func(v spec.Version) ([]byte, error) {
+		if _, err := s.Machine.At(v); err != nil {
+			return nil, err
+		}
+		return r.Encode(v)
+	})
+	return err
 }
 
 // await waits for the machine. Said is what the request was answered with, where

@@ -32,7 +32,7 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, json := []string{"5.0.0"}, "application/json"
+	v, json := []string{"6.0.0"}, "application/json"
 	for name, c := range map[string]struct {
 		do    func(context.Context, Client) error
 		reply string

@@ -129,7 +129,7 @@ func TestContractOfEachVersion(t *testing.T) {
 				}
 			})
 			r := request(t)
-			if v == spec.Proposed {
+			if v == spec.Latest {
 				r.Init.Spec.Components["d"] = spec.NVMeDisk{Backend: "d-backend", WriteCache: new(false)}
 			}
 			if err := c.Ensure(t.Context(), r); err != nil {

@@ -89,7 +89,7 @@ func (s InjectNMI) Needs() []string { return s.Target.needs() }
 
 // Explain is the request.
 func (s InjectNMI) Explain() []host.Line {
-	return []host.Line{host.RequestLine(http.MethodPost, s.Target.url(pathNMI), dropshot.Headers(spec.Latest.String(), nil), nil)}
+	return []host.Line{host.RequestLine(http.MethodPost, s.Target.url(pathNMI), dropshot.Headers(s.Target.Versions.first(s.Target.Address, spec.Oldest).String(), nil), nil)}
 }
 
 // Do sends it.

@@ -48,7 +48,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const run = `curl -sS -X PUT -H 'api-version: 5.0.0' -H 'Content-Type: application/json' --data '"Run"' `
+	const run = `curl -sS -X PUT -H 'api-version: 6.0.0' -H 'Content-Type: application/json' --data '"Run"' `
 	late := Target{Name: "web1", Port: 12400, Find: func(context.Context, host.Host) (netip.AddrPort, error) { return address(), nil }}
 	for _, c := range []struct {
 		step step
@@ -61,7 +61,7 @@ func TestExplain(t *testing.T) {
 		{ChangeState{target(), Run}, run + "http://10.77.0.5:12400/instance/state"},
 		{ChangeState{late, Run}, run + "'http://<address of web1>:12400/instance/state'"},
 		{
-			Ensure{target(), request(t), nil}, "curl -sS -X PUT -H 'api-version: 5.0.0' -H 'Content-Type: application/json' --data " +
+			Ensure{target(), request(t), nil}, "curl -sS -X PUT -H 'api-version: 6.0.0' -H 'Content-Type: application/json' --data " +
 				host.Quote(string(body)) + " http://10.77.0.5:12400/instance",
 		},
 		{AwaitState{Target: target(), States: []string{StateRunning}}, "# waits until the machine of web1 is Running"},

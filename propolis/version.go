@@ -12,8 +12,8 @@ import (
 
 // A request says which version of the API it is in. A server takes its own and
 // all older ones, and refuses what is newer before it looks at anything else;
-// it cannot be asked which is its own. So the newest released one is tried
-// first, and with each refusal an older one.
+// it cannot be asked which is its own. So the newest is tried first, and with
+// each refusal an older one.
 
 // Versions remembers which version servers take, so that an old one refuses only
 // the first request. It may be shared.
@@ -24,10 +24,6 @@ type Versions struct {
 
 // first is the version to try: that which the server took before, unless the request
 // cannot be expressed in it.
-//
-// Guess newer-server-takes-version-5: a server of version 6 takes requests of version 5, and gives
-// an NVMe disk a write cache then (propolis#1178).
-// Check: `sledctl propolis spec show NAME --running` on such a server
 func (s *Versions) first(server netip.AddrPort, needs spec.Version) spec.Version {
 	v := spec.Latest
 	if s != nil {

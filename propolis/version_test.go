@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,10 +38,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 
 func TestTheNewestVersionThatTheServerTakesIsSpokenAndRemembered(t *testing.T) {
 	for newest, want := range map[spec.Version][]string{
-		6: {"5.0.0", "5.0.0"},
-		5: {"5.0.0", "5.0.0"},
-		3: {"5.0.0", "4.0.0", "3.0.0", "3.0.0"},
-		1: {"5.0.0", "4.0.0", "3.0.0", "2.0.0", "1.0.0", "1.0.0"},
+		6: {"6.0.0", "6.0.0"},
+		5: {"6.0.0", "5.0.0", "5.0.0"},
+		3: {"6.0.0", "5.0.0", "4.0.0", "3.0.0", "3.0.0"},
+		1: {"6.0.0", "5.0.0", "4.0.0", "3.0.0", "2.0.0", "1.0.0", "1.0.0"},
 	} {
 		bubble(t, func(t *testing.T) {
 			s := server{newest: newest}
@@ -83,7 +84,7 @@ func TestAMachineIsToldInTheVersionOfTheServer(t *testing.T) {
 	}
 	bubble(t, func(t *testing.T) {
 		s, err := ensure(t.Context(), 2, plain)
-		if diff := cmp.Diff([]string{"5.0.0", "4.0.0", "3.0.0", "2.0.0"}, s.asked); diff != "" || err != nil {
+		if diff := cmp.Diff([]string{"6.0.0", "5.0.0", "4.0.0", "3.0.0", "2.0.0"}, s.asked); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
 	})
@@ -105,6 +106,26 @@ func TestAMachineIsToldInTheVersionOfTheServer(t *testing.T) {
 			t.Errorf("%v, %v", err, diff)
 		}
 	})
+}
+
+// A VM that needs a newer server than the target's is refused before its source is
+// asked for anything.
+func TestAMigrationToATooOldServerIsNotBegun(t *testing.T) {
+	for newest, want := range map[spec.Version][]string{5: {"6.0.0"}, 4: {"6.0.0"}} {
+		bubble(t, func(t *testing.T) {
+			s := server{newest: newest}
+			step := Arrive{Target: target(), ID: "m", Request: spec.EnsureRequest{Init: spec.Init{Migration: &spec.MigrationTarget{Replace: map[string]spec.Replacement{}}}}}
+			step.Machine.Components = spec.Components{"d": spec.NVMeDisk{Backend: "b", WriteCache: new(false)}}
+			err := step.Do(t.Context(), client(s.serve).Host)
+			e, ok := errors.AsType[*spec.VersionError](err)
+			if diff := cmp.Diff(want, s.asked); !ok || e.Version != 5 || diff != "" {
+				t.Errorf("%v, %v", err, diff)
+			}
+			if text := step.Explain()[0].Text; !strings.Contains(text, "api-version: 6.0.0") {
+				t.Error(text)
+			}
+		})
+	}
 }
 
 // Version 1 wraps the spec of an answer once more.

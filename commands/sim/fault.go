@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
@@ -45,7 +47,7 @@ func faultFlags(flags *pflag.FlagSet, f *world.Fault) {
 	flags.StringVar(&f.Match, "match", "", "commands to hit: words of the command line, in order")
 	flags.IntVar(&f.Times, "times", 1, "number of times (0: always)")
 	flags.IntVar(&f.Skip, "skip", 0, "number of matches to let pass first")
-	flags.StringVar(&f.Text, "stderr", "", "text that the command prints; or the disk, or the zone")
+	flags.StringVar(&f.Text, "stderr", "", "text that the command prints; or the disk, the zone or the version")
 	flags.IntVar(&f.Exit, "exit", 1, "exit code of the command")
 	flags.DurationVar(&f.Delay, "delay", 0, "time that the command takes in addition")
 }
@@ -72,6 +74,11 @@ func runFaultAdd(ctx context.Context, e *cli.Env, f world.Fault) error {
 	}{{"times", f.Times}, {"skip", f.Skip}, {"exit", f.Exit}} {
 		if n.value < 0 {
 			return &cli.UsageError{Text: fmt.Sprintf("--%s %d: want a number from 0", n.flag, n.value)}
+		}
+	}
+	if f.Name == world.FaultOldServer {
+		if _, err := spec.ParseVersion(cmp.Or(f.Text, "5")); err != nil {
+			return &cli.UsageError{Text: "--stderr: " + err.Error()}
 		}
 	}
 	if f.Delay < 0 {

@@ -57,6 +57,7 @@ Faults of Propolis (--match "propolis ZONE METHOD PATH…", the path in words, e
     drop             the connection breaks, also an open console
     slow-create      creating the VM takes --delay longer
     slow-stop        stopping the VM takes --delay longer (--match "propolis stop")
+    old-server       the server is an older one: the newest version of its API is --stderr, or 5 (--times 0)
 
 Faults of a migration, on either side (--match "propolis ZONE migrate STAGE", e.g. RamPush, Pause, Device, Finish):
 

@@ -76,6 +76,6 @@ func Request(id, name string, s InstanceSpec, on Server) (EnsureRequest, error) 
 		return EnsureRequest{}, err
 	}
 	r := EnsureRequest{Properties: properties(id, name), Init: Init{Spec: &s}}
-	_, err := r.Encode(max(Latest, r.Needs()))
+	_, err := r.Encode(Latest)
 	return r, err
 }

@@ -16,30 +16,27 @@ type Version int
 // The versions. What each added is in needs.
 const (
 	Oldest Version = 1
-	Latest Version = 5 // of released servers
-	// Proposed is a version that no released server speaks
-	// (oxidecomputer/propolis#1178).
-	Proposed Version = 6
+	Latest Version = 6
 )
 
 // Versions lists them, the oldest first.
 func Versions() []Version {
 	var all []Version
-	for v := Oldest; v <= Proposed; v++ {
+	for v := Oldest; v <= Latest; v++ {
 		all = append(all, v)
 	}
 	return all
 }
 
-// String is the version as the header api-version has it: "5.0.0".
+// String is the version as the header api-version has it: "6.0.0".
 func (v Version) String() string { return strconv.Itoa(int(v)) + ".0.0" }
 
-// ParseVersion reads "5" or "5.0.0".
+// ParseVersion reads "6" or "6.0.0".
 func ParseVersion(s string) (Version, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(s, ".0.0"))
 	v := Version(n)
 	if err != nil || !slices.Contains(Versions(), v) || s != v.String() && s != strconv.Itoa(n) {
-		return 0, fmt.Errorf("%q is not a version of the Propolis API: want %d to %d", s, Oldest, Proposed)
+		return 0, fmt.Errorf("%q is not a version of the Propolis API: want %d to %d", s, Oldest, Latest)
 	}
 	return v, nil
 }
@@ -86,7 +83,7 @@ func (s InstanceSpec) needs() []Lack {
 			all = append(all, Lack{componentPath(key), "a " + p.Type(), 3})
 		case NVMeDisk:
 			if p.WriteCache != nil && !*p.WriteCache {
-				all = append(all, Lack{bodyPath(key, "has_write_cache"), "an NVMe disk without a write cache", Proposed})
+				all = append(all, Lack{bodyPath(key, "has_write_cache"), "an NVMe disk without a write cache", 6})
 			}
 		}
 	}
@@ -124,10 +121,11 @@ func (s InstanceSpec) At(v Version) (InstanceSpec, error) {
 	return s, nil
 }
 
-// writeCacheAt: version 6 requires the field; before, each disk had a cache.
+// writeCacheAt: version 6 requires the field; before, each disk had a cache
+// (the document of version 6, NvmeDisk).
 func writeCacheAt(v Version, cache *bool) *bool {
 	switch {
-	case v < Proposed:
+	case v < 6:
 		return nil
 	case cache == nil:
 		return new(true)

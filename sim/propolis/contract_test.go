@@ -17,7 +17,7 @@ import (
 func (r *rig) conforms(doc *dropshottest.Document, method, path, body string, status int) {
 	r.t.Helper()
 	request := httptest.NewRequestWithContext(r.t.Context(), method, path, strings.NewReader(body))
-	request.Header.Set("api-version", "5.0.0")
+	request.Header.Set("api-version", doc.Info.Version)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -36,9 +36,17 @@ func (r *rig) conforms(doc *dropshottest.Document, method, path, body string, st
 }
 
 func TestRepliesMatchThePublishedDocument(t *testing.T) {
-	doc := dropshottest.Published(t, "propolis-server-5.0.0.json")
+	for version, disk := range map[string]string{"5.0.0": nvme0(""), "6.0.0": nvme0(`,"has_write_cache":false`)} {
+		t.Run(version, func(t *testing.T) {
+			repliesMatch(t, dropshottest.Published(t, "propolis-server-"+version+".json"), disk)
+		})
+	}
+}
+
+func repliesMatch(t *testing.T, doc *dropshottest.Document, disk string) {
+	t.Helper()
 	r := newRig(t, "none")
-	body := ensureBody(parts(com1, disk0, back0, net0, netBack))
+	body := ensureBody(parts(com1, disk, back0, net0, netBack))
 	for _, c := range []struct {
 		method, path, body string
 		status             int

@@ -2,7 +2,9 @@ package propolis
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -109,12 +111,20 @@ func play(vm *world.VM, m *world.Migration, published func(stage) []string) {
 // Guess words-for-a-replacement-of-nothing: how a target refuses a replacement of what the source
 // does not have.
 // Check: a migration whose target gets such a replacement
-func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, machine, error) {
+//
+// Guess source-sends-the-oldest-form: a source sends the spec of its VM in the oldest form that can
+// express it, so that a target of an older version takes it unless a disk has no write cache; how
+// the target refuses that.
+// Check: `sledctl instance migrate` between servers of versions 5 and 6, and the target's log
+func amended(newest version, sent []byte, replacements map[string]replacement) (*instanceSpec, machine, error) {
 	spec := &instanceSpec{}
 	if err := json.Unmarshal(sent, spec); err != nil {
 		return nil, machine{}, err
 	}
-	spec.speak(version{Major: 1})
+	spec.leaveOut(version{Major: 1})
+	if newest.Before(6) && slices.ContainsFunc(slices.Collect(maps.Values(spec.Components)), component.cacheless) {
+		return nil, machine{}, errors.New("failed to parse preamble: unexpected variant `V6`")
+	}
 	kinds := map[string]string{"CrucibleStorageBackend": "crucible_storage_backend", "VirtioNetworkBackend": "virtio_network_backend"}
 	for _, key := range sortedKeys(replacements) {
 		r := replacements[key]

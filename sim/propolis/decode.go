@@ -164,9 +164,11 @@ func (d *decoder) structure(v any, path, name string) any {
 	}
 	out := map[string]any{}
 	for _, f := range fields {
-		key, optional := strings.CutSuffix(f[0], "?")
+		name, there := d.since(f[0])
+		key, optional := strings.CutSuffix(name, "?")
 		given, has := m[key]
 		switch {
+		case !there:
 		case optional && given == nil:
 			out[key] = nil
 		case !has:
@@ -188,8 +190,8 @@ func (d *decoder) variant(t structure, m map[string]any, path string) [][2]strin
 	tag, contents := t.fields[0][0], t.fields[1][0]
 	var names []string
 	for _, v := range t.fields[2:] {
-		name, from, since := strings.Cut(v[0], "@")
-		if major, _ := strconv.ParseUint(from, 10, 64); since && d.spoken.Before(major) {
+		name, there := d.since(v[0])
+		if !there {
 			continue
 		}
 		if names = append(names, name); m[tag] == name && v[1] != "" {
@@ -197,6 +199,13 @@ func (d *decoder) variant(t structure, m map[string]any, path string) [][2]strin
 		}
 	}
 	return [][2]string{{tag, "word/" + strings.Join(names, ",")}}
+}
+
+// since takes the version off a name, and says whether the one that is spoken has it.
+func (d *decoder) since(text string) (name string, there bool) {
+	name, from, limited := strings.Cut(text, "@")
+	major, _ := strconv.ParseUint(from, 10, 64)
+	return name, !limited || !d.spoken.Before(major)
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

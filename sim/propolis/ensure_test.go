@@ -194,6 +194,39 @@ func TestOldVersionsLeaveOutWhatTheyCannotSay(t *testing.T) {
 	}
 }
 
+// From version 6 on an NVMe disk says whether it has a write cache; before, it may not,
+// and each has one.
+func TestTheWriteCacheOfADiskIsOfVersion6(t *testing.T) {
+	const unknown, missing = "unknown field `has_write_cache`", "missing field `has_write_cache`"
+	yes, no := `,"has_write_cache":true`, `,"has_write_cache":false`
+	for name, c := range map[string]struct{ version, said, refused, read string }{
+		"said to 5":     {"5.0.0", no, unknown, ""},
+		"said to 1":     {"1.0.0", yes, unknown, ""},
+		"not said to 6": {"6.0.0", "", missing, ""},
+		"5":             {"5.0.0", "", "", "true"},
+		"1":             {"1.0.0", "", "", "true"},
+		"6, with one":   {"6.0.0", yes, "", "true"},
+		"6, without":    {"6.0.0", no, "", "false"},
+	} {
+		r := newRig(t, "none")
+		got := r.do("PUT", "/instance", c.version, ensureBody(parts(com1, nvme0(c.said), back0)))
+		if want := map[bool]int{true: 400, false: 201}[c.refused != ""]; got.status != want || !strings.Contains(got.text, c.refused) {
+			t.Errorf("%s: %d %s", name, got.status, got.text)
+		}
+		if c.refused != "" {
+			continue
+		}
+		for _, version := range []string{"1.0.0", "5.0.0", "5.9.0"} {
+			if text := r.do("GET", "/instance/spec", version, "").text; strings.Contains(text, "has_write_cache") {
+				t.Errorf("%s, read in %s: %s", name, version, text)
+			}
+		}
+		if text := r.do("GET", "/instance/spec", "6.0.0", "").text; !strings.Contains(text, `"has_write_cache":`+c.read) {
+			t.Errorf("%s, read in 6: %s", name, text)
+		}
+	}
+}
+
 // A machine may have a distributed disk.
 func TestCreationOpensCrucible(t *testing.T) {
 	r := newRig(t, "none")

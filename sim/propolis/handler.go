@@ -1,6 +1,6 @@
 // Package propolis is the HTTP side of a simulated propolis-server: the same
 // requests, replies, errors and state machine as oxidecomputer/propolis at API
-// version 5.0.0. It keeps no state of its own: everything is in the process of
+// version 6.0.0. It keeps no state of its own: everything is in the process of
 // the simulated sled, so that a server survives the program that answers for it.
 package propolis
 
@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -33,9 +34,9 @@ func Handler(w *world.World, pid int) http.Handler {
 // version is one of the API.
 type version = serve.Version
 
-// latest is the newest version that the server speaks
-// (crates/propolis-server-api in oxidecomputer/propolis).
-func latest() version { return version{Major: 5} }
+// latest is the newest version that the server speaks, unless a fault makes it an
+// older one (crates/propolis-server-api in oxidecomputer/propolis).
+func latest() version { return version{Major: 6} }
 
 type server struct {
 	world *world.World
@@ -46,8 +47,10 @@ type server struct {
 type call struct {
 	*server
 	r       *http.Request
-	version version
-	id      string // of the request
+	newest  version // that the server speaks
+	version version // of the request
+	id      string  // of the request
+	faults  bool    // some are armed on the sled
 	params  map[string]string
 	body    []byte
 }
@@ -120,7 +123,11 @@ func routes() []route {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{server: s, r: r, id: uuid.NewString()}
 	w.Header().Set("x-request-id", c.id)
-	handle, err := c.dispatch(w)
+	var handle func(*call) (answer, error)
+	err := c.age()
+	if err == nil {
+		handle, err = c.dispatch(w)
+	}
 	var a answer
 	if err == nil {
 		err = c.settle(r.Context())
@@ -149,7 +156,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // dispatch finds who answers.
 func (c *call) dispatch(w http.ResponseWriter) (func(*call) (answer, error), error) {
-	v, complaint := serve.Spoken(c.r.Header, latest())
+	v, complaint := serve.Spoken(c.r.Header, c.newest)
 	if c.version = v; complaint != "" {
 		return nil, badRequest("%s", complaint)
 	}
@@ -236,21 +243,15 @@ func (c *call) words(p *world.Process) []string {
 
 // disturbed is what happens to a request before it is carried out.
 func (c *call) disturbed() error {
-	struck := []string{world.FaultFail, world.FaultCrash, world.FaultDrop}
-	stream := strings.HasSuffix(c.r.URL.Path, "/serial") // dropped once it flows
-	if stream {
-		struck = struck[1:2]
+	if !c.faults {
+		return nil
 	}
-	armed := false
-	err := c.view(func(tx *world.Tx, p *world.Process) error { armed = tx.Expects(c.words(p), struck...); return nil })
-	if err != nil || !armed {
-		return err
+	names := []string{world.FaultFail, world.FaultCrash, world.FaultDrop}
+	if strings.HasSuffix(c.r.URL.Path, "/serial") { // dropped once it flows
+		names = names[1:2]
 	}
-	return c.update(func(tx *world.Tx, p *world.Process) error {
-		f := tx.TakeFault(c.words(p), struck...)
+	return c.struck(func(tx *world.Tx, p *world.Process, f *world.Fault) error {
 		switch {
-		case f == nil: // somebody else has taken it
-			return nil
 		case f.Name == world.FaultCrash:
 			smf.Abort(tx, p.PID, cmp.Or(f.Text, "thread 'tokio-runtime-worker' panicked at a fault of the simulated sled")+"\n")
 			return errGone
@@ -258,5 +259,35 @@ func (c *call) disturbed() error {
 			return errGone
 		}
 		return internal(cmp.Or(f.Text, "a fault of the simulated sled"))
+	}, names...)
+}
+
+// struck takes a fault of one of these names, if one awaits the request.
+func (c *call) struck(fn func(*world.Tx, *world.Process, *world.Fault) error, names ...string) error {
+	armed := false
+	err := c.view(func(tx *world.Tx, p *world.Process) error { armed = tx.Expects(c.words(p), names...); return nil })
+	if err != nil || !armed {
+		return err
+	}
+	return c.update(func(tx *world.Tx, p *world.Process) error {
+		if f := tx.TakeFault(c.words(p), names...); f != nil { // else somebody else has taken it
+			return fn(tx, p, f)
+		}
+		return nil
 	})
+}
+
+// age finds the newest version that the server speaks, and whether any faults are
+// armed: without one, nothing more is looked up for them.
+func (c *call) age() error {
+	c.newest = latest()
+	err := c.view(func(tx *world.Tx, _ *world.Process) error { c.faults = len(tx.State.Faults) > 0; return nil })
+	if err != nil || !c.faults {
+		return err
+	}
+	return c.struck(func(_ *world.Tx, _ *world.Process, f *world.Fault) (err error) {
+		major, _, _ := strings.Cut(cmp.Or(f.Text, "5"), ".")
+		c.newest.Major, err = strconv.ParseUint(major, 10, 64)
+		return err
+	}, world.FaultOldServer)
 }

@@ -136,7 +136,7 @@ func (c *call) source(at netip.AddrPort) (*server, string, error) {
 
 // offer is what a source gives a target before its memory moves.
 type offer struct {
-	spec     []byte // in the form of version 1, which has no SMBIOS part and no vsock device
+	spec     []byte // without an SMBIOS part and a vsock device, which version 1 does not have
 	console  world.Console
 	from     time.Time          // when the source can begin
 	troubles map[string]trouble // by stage
@@ -219,7 +219,7 @@ func immovable(spec []byte) string {
 // receive makes the machine from what the source gave, and writes down what
 // will become of the migration.
 func (c *call) receive(request ensureRequest, o offer, ready time.Time) error {
-	spec, m, err := amended(o.spec, request.Init.Value.Replacements)
+	spec, m, err := amended(c.newest, o.spec, request.Init.Value.Replacements)
 	if err != nil {
 		if err := c.update(func(tx *world.Tx, p *world.Process) error {
 			publish(p.VM, p.VM.In, "Migrating", "Sync", tx.Now)

@@ -68,6 +68,41 @@ func TestMigrationsThatAreRefused(t *testing.T) {
 	}
 }
 
+// A source sends what the target can read, if that says it all.
+func TestAMachineMovesToAnOlderServerUnlessItNeedsTheNewer(t *testing.T) {
+	for cache, want := range map[string]string{"true": "11 Running in:Finish", "false": "4 Failed in:Error"} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t)
+			body := strings.Replace(movable(t), "32]", `32],"has_write_cache":`+cache, 1)
+			if got := p.source.do("PUT", "/instance", "6.0.0", body); got.status != 201 {
+				t.Fatalf("%+v", got)
+			}
+			p.source.v5("PUT", "/instance/state", `"Run"`)
+			p.target.change(func(tx *world.Tx) { tx.Arm(world.Fault{Name: world.FaultOldServer, Match: "propolis"}) })
+			p.migrate()
+			if p.target.now() != want {
+				t.Errorf("%s: target %s, source %s", cache, p.target.now(), p.source.now())
+			}
+		})
+	}
+}
+
+// What a disk has moves along.
+func TestADiskWithoutAWriteCacheMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		body := strings.Replace(movable(t), "32]", `32],"has_write_cache":false`, 1)
+		if got := p.source.do("PUT", "/instance", "6.0.0", body); got.status != 201 {
+			t.Fatalf("%+v", got)
+		}
+		p.source.v5("PUT", "/instance/state", `"Run"`)
+		p.migrate()
+		if got := p.target.do("GET", "/instance/spec", "6.0.0", ""); !strings.Contains(got.text, `"has_write_cache":false`) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // causes looks for the cause in the server's log.
 func (r *rig) causes(want string) {
 	r.t.Helper()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -53,8 +54,33 @@ func (c *call) spec() (answer, error) {
 	})
 }
 
-// speak leaves out what a version cannot say.
+// speak leaves out what a version cannot say, and fills in what it requires.
 func (s *instanceSpec) speak(v version) {
+	s.leaveOut(v)
+	for key, c := range s.Components {
+		if c.Type == "nvme_disk" {
+			s.Components[key] = component{c.Type, writeCache(c.Body, v)}
+		}
+	}
+}
+
+// writeCache is an NVMe disk's body as a version has it: before 6 each disk had a
+// write cache, and none said so.
+func writeCache(body json.RawMessage, v version) json.RawMessage {
+	const key = "has_write_cache"
+	var has map[string]any
+	_ = json.Unmarshal(body, &has) // our own
+	switch {
+	case v.Before(6):
+		delete(has, key)
+	case has[key] == nil: // it was asked for in an older version
+		has[key] = true
+	}
+	return serve.JSON(has)
+}
+
+// leaveOut removes the parts that a version does not have.
+func (s *instanceSpec) leaveOut(v version) {
 	maps.DeleteFunc(s.Components, func(_ string, c component) bool { return c.Type == "virtio_socket" && v.Before(3) })
 	if v.Before(2) {
 		s.SMBIOS = nil

@@ -75,6 +75,7 @@ type contents struct {
 	ReadOnly bool        `json:"readonly"`
 	Base64   string      `json:"base64"`
 	Volume   string      `json:"request_json"`
+	Cache    *bool       `json:"has_write_cache"`
 }
 
 // pciPath is where a PCI device sits.
@@ -92,6 +93,12 @@ type bootEntry struct {
 func (c component) contents() (p contents) {
 	_ = json.Unmarshal(c.Body, &p) // our own
 	return p
+}
+
+// cacheless is an NVMe disk without a write cache.
+func (c component) cacheless() bool {
+	cache := c.contents().Cache
+	return cache != nil && !*cache
 }
 
 // replacement is a component that a target exchanges.

@@ -136,6 +136,12 @@ const (
 	netBack = `"nb":{"type":"virtio_network_backend","component":{"vnic_name":"vnic0"}}`
 )
 
+// nvme0 is an NVMe disk, with more fields behind those that each version has.
+func nvme0(more string) string {
+	return `"disk0":{"type":"nvme_disk","component":{"backend_id":"back0","pci_path":{"bus":0,"device":16,"function":0},"serial_number":[` +
+		strings.Repeat("32,", 19) + `32]` + more + `}}`
+}
+
 func parts(list ...string) string { return strings.Join(list, ",") }
 
 // ensure makes a machine that works.
@@ -164,13 +170,30 @@ func TestVersionHeader(t *testing.T) {
 		"v5": `missing or bad value for header "api-version": "v5"`, "5.0": `missing or bad value for header "api-version": "5.0"`,
 		"05.0.0": `missing or bad value for header "api-version": "05.0.0"`, "5.0.x": `missing or bad value for header "api-version": "5.0.x"`,
 		"":      `missing or bad value for header "api-version": ""`,
-		"6.0.0": "server does not support this API version: 6.0.0",
-		"5.0.1": "server does not support this API version: 5.0.1",
+		"7.0.0": "server does not support this API version: 7.0.0",
+		"6.0.1": "server does not support this API version: 6.0.1",
 	} {
 		r.wants(r.do("GET", "/nowhere", header, ""), 400, "", message)
 	}
-	for _, header := range []string{"5.0.0", "4.2.7", "0.9.0", "5.0.0-rc.1", "1.0.0+build"} {
+	for _, header := range []string{"6.0.0", "5.0.1", "5.0.0", "4.2.7", "0.9.0", "5.0.0-rc.1", "1.0.0+build"} {
 		r.wants(r.do("GET", "/instance", header, ""), 424, "NoInstance", "Server not initialized (no instance)")
+	}
+}
+
+// A server of an older version refuses what is newer, and nothing else.
+func TestAnOlderServerRefusesNewerVersions(t *testing.T) {
+	for text, newest := range map[string]int{"": 5, "5.0.0": 5, "3": 3} {
+		r := newRig(t, "none")
+		r.change(func(tx *world.Tx) { tx.Arm(world.Fault{Name: world.FaultOldServer, Match: "propolis", Text: text}) })
+		for major := 1; major <= 6; major++ {
+			header := fmt.Sprintf("%d.0.0", major)
+			got := r.do("GET", "/instance", header, "")
+			if major <= newest {
+				r.wants(got, 424, "NoInstance", "Server not initialized (no instance)")
+			} else {
+				r.wants(got, 400, "", "server does not support this API version: "+header)
+			}
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ const (
 	FaultDrop       = "drop"        // the connection is broken off
 	FaultSlowCreate = "slow-create" // making the machine takes longer
 	FaultSlowStop   = "slow-stop"   // stopping it does; words: propolis, stop
+	FaultOldServer  = "old-server"  // the newest version of the API that it speaks is Text, or 5
 
 	// A stage of a migration takes longer; words: propolis, zone, migrate, stage.
 	// With the same words FaultFail and FaultDrop let the migration fail in it.
@@ -62,7 +63,7 @@ func FaultNames() []string {
 		FaultOldKernel, FaultNoDevice, FaultFewPrivileges, FaultInZone, FaultLowSwap,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease, FaultSlowLink,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
-		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,
+		FaultCrash, FaultDrop, FaultOldServer, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,
 	}, append(napiFaults(), nexusFaults()...)...)
 }
 

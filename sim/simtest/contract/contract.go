@@ -20,7 +20,7 @@ import (
 )
 
 // latest is the newest version that the simulated server speaks.
-const latest = 5
+const latest = 6
 
 // Contract is the documents, by major version.
 type Contract struct {

@@ -43,7 +43,8 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"no such path":          {exchange("GET", "/instances", "5.0.0", "", 200, "null"), "no such request"},
 		"no version":            {exchange("GET", "/instance", "", "", 400, gone), ""},
 		"no version, answered":  {exchange("GET", "/instance", "", "", 200, "null"), "not refused"},
-		"too new a version":     {exchange("GET", "/instance", "6.0.0", "", 200, "null"), "not refused"},
+		"too new a version":     {exchange("GET", "/instance", "7.0.0", "", 200, "null"), "not refused"},
+		"version 6, refused":    {exchange("GET", "/instance", "6.0.0", "", 400, gone), ""},
 		"broken off":            {exchange("GET", "/instance", "5.0.0", "", 0, ""), ""},
 	} {
 		err := c.Check(e.exchange)
