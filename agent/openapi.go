@@ -104,6 +104,12 @@ func (d document) schema(t reflect.Type) object {
 		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[netip.Addr](), reflect.TypeFor[netip.Prefix](), reflect.TypeFor[record.Address]():
 		return object{"type": "string"}
+	case reflect.TypeFor[record.CPUCap]():
+		return object{"type": "number"}
+	case reflect.TypeFor[record.StartOrder]():
+		return object{"oneOf": []object{
+			{"type": "integer", "minimum": 0, "maximum": record.MaxStartOrder}, {"type": "string", "enum": []string{record.StartOrder(0).String()}},
+		}}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}
 	case reflect.TypeFor[api.VMState]():

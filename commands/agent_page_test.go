@@ -18,6 +18,10 @@ import (
 // it, follows what happens without being loaded again, and shows markup in the sled's texts as
 // the letters it is made of.
 func TestThePageShowsTheSled(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("starting a browser takes seconds")
+	}
+	t.Parallel()
 	const markup = `<img/src=x/onerror=document.title='owned'><b/id=planted>bold</b>`
 	b := startBrowser(t)
 	s := sledtest.New(t, sledtest.Small(), sledtest.TunedConfig)

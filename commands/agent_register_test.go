@@ -22,6 +22,7 @@ func TestTheControlPlaneHasAVM(t *testing.T) {
 	a := s.StartAgent(t, s.Host())
 	for i, version := range []int{1, 7, 9, 10, 11, 18, 29, 32, 41, 44, 48} {
 		t.Run(fmt.Sprint("version ", version), func(t *testing.T) {
+			sledtest.Sample(t, t.Name())
 			vm, instance := uuid.NewString(), uuid.NewString()
 			body := sledtest.VMBody(t, version, instance, i+10).Text(t)
 			header := fmt.Sprintf("%d.0.0", version)
@@ -166,6 +167,8 @@ func TestARegistrationThatIsRefused(t *testing.T) {
 		"no NAT in version 1":      {1, func(b sledtest.Registration) { delete(local(b), "source_nat") }, 400, "missing field `source_nat`"},
 		"an old NIC in version 10": {10, func(b sledtest.Registration) { delete(local(b)["nics"].([]any)[0].(map[string]any), "ip_config") }, 400, "missing field `ip_config`"},
 		"SMBIOS in version 28":     {28, func(b sledtest.Registration) { b["vmm_spec"].(*spec.InstanceSpec).SMBIOS = &spec.SMBIOS{} }, 400, "version 28.0.0 has not all of it"},
+		"no cache in version 43":   {43, func(b sledtest.Registration) { nvme(b, new(false)) }, 400, "has_write_cache: an NVMe disk without a write cache needs 6.0.0"},
+		"no word in version 44":    {44, func(b sledtest.Registration) { nvme(b, nil) }, 400, "missing field `has_write_cache`"},
 		"a migration":              {48, func(b sledtest.Registration) { b["migration_id"] = uuid.NewString() }, 400, "is registered as migrating"},
 		"a migration without id":   {48, func(b sledtest.Registration) { b["vmm_runtime"].(map[string]any)["state"] = "migrating" }, 400, "migration_id"},
 		"a state of its own":       {48, func(b sledtest.Registration) { b["vmm_runtime"].(map[string]any)["state"] = "running" }, 400, "is registered as starting"},
@@ -213,4 +216,9 @@ func TestNICsInVPCsAreRefusedUnlessToldOtherwise(t *testing.T) {
 	if status, answer := a.Send("PUT", "/vmms/"+uuid.NewString(), sledtest.LatestAPI, sledtest.VMBody(t, 48, uuid.NewString(), 1).Text(t)); status != 400 || !strings.Contains(answer, "agent.flat_network") {
 		t.Errorf("%d %s", status, answer)
 	}
+}
+
+// nvme adds an NVMe disk that says this of its write cache.
+func nvme(b sledtest.Registration, cache *bool) {
+	b["vmm_spec"].(*spec.InstanceSpec).Components["d"] = spec.NVMeDisk{Backend: "b", PCI: spec.PCIPath{Device: 30}, WriteCache: cache}
 }

@@ -152,6 +152,9 @@ func (m manager) told(within time.Duration) string {
 // An agent that listens, and cannot answer yet as the ledger is being read
 // by somebody, does not say that it is ready.
 func TestTheAgentTellsTheServiceManager(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("starting processes takes seconds")
+	}
 	for name, at := range map[string]string{"in a directory": filepath.Join(t.TempDir(), "notify"), "in none": fmt.Sprintf("@sledctl-%d-%s", os.Getpid(), t.Name())} {
 		t.Run(name, func(t *testing.T) {
 			p := sledtest.Programs{T: t, Dir: filepath.Join(t.TempDir(), "sled")}

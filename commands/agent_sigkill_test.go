@@ -37,6 +37,9 @@ func program(t *testing.T, dir string, words ...string) *exec.Cmd {
 // reset, that it will end or be removed. The next agent keeps the promise, and gives
 // no generation twice.
 func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("killing processes takes seconds")
+	}
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
 		t.Skip("this system has no further loopback addresses: ", err)

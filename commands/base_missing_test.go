@@ -11,6 +11,7 @@ import (
 // No pool has a base zone: the one that is chosen gets one, and the instance is
 // made there, as the dry run has said.
 func TestAnInstanceOnASledWithoutBases(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sim.Options{Seed: 1, M2: 1, U2: 3}, "")
 	s.Run("bootstrap")
 	for _, base := range strings.Fields(s.Run("base list -H --columns zone")) {

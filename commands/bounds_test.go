@@ -72,6 +72,7 @@ func lineOf(name string) string {
 // Each other value that is no good is refused by a message that has its flag and what would
 // be right.
 func TestBadValuesAreToldWithWhatIsWanted(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	s.Run("instance ensure a --nic over=net0")

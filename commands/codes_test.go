@@ -60,6 +60,7 @@ func endings() []ending {
 }
 
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	for at, e := range endings() {
 		t.Run(e.name, func(t *testing.T) {
 			if testing.Short() && at%4 != 0 {
@@ -134,6 +135,7 @@ func (i interrupting) Run(ctx context.Context, c host.Command) (host.Result, err
 // What is interrupted ends at the next step: undone it is 130; half way it is
 // 3, which says that running it again is worth it.
 func TestInterruptedIs130UnlessSomethingIsLeft(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]int{"instance ensure web2": 130, "instance delete web1": 3} {
 		synctest.Test(t, func(t *testing.T) {
 			s := running(t)

@@ -228,6 +228,7 @@ func stories() map[string]story {
 }
 
 func TestExplainIsWhatTheTraceShows(t *testing.T) {
+	t.Parallel()
 	for at, name := range slices.Sorted(maps.Keys(stories())) {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && at > 1 {

@@ -55,6 +55,7 @@ func described3() map[string]string {
 // The ledger is lost altogether: nothing that runs is harmed, and all of it
 // is the same instances again.
 func TestWhatRunsIsTheSameAgainAfterTheLedgerWasLost(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		disks(s)
@@ -232,6 +233,7 @@ vnic_prefix = "oxControlInstance"
 // A VM of another tool, called as the sled agent calls them, without any mark of
 // ours: all of it is read from what is there.
 func TestAVMOfAnotherToolIsTakenOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), otherTool)
 		disks(s)
@@ -285,6 +287,7 @@ func TestAVMOfAnotherToolIsTakenOver(t *testing.T) {
 
 // What cannot be an instance is not made one, and says why; the others are.
 func TestWhatCannotBeAdoptedIsTold(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")

@@ -94,6 +94,7 @@ func tamperings() map[string]tampering {
 // TestAZoneThatWasTamperedWithIsNotBootedAsCloned changes something while the sled is
 // off: what ensures says why it does not believe in the zone any more, and clones it.
 func TestAZoneThatWasTamperedWithIsNotBootedAsCloned(t *testing.T) {
+	t.Parallel()
 	for name, c := range tamperings() {
 		t.Run(name, func(t *testing.T) {
 			sledtest.Sample(t, name)

@@ -63,6 +63,7 @@ func ways() map[string][]string {
 		"the sled reboots":            {ensure, "REBOOT", "bootstrap", "instance ensure web1"},
 		"its zone was rebooted":       {ensure, "$ zoneadm -z Z reboot", "instance ensure web1"},
 		"another program took it off": {ensure, "$ dladm reset-linkprop -t -p protection G", ensure},
+		"another program freed it":    {ensure, "$ dladm reset-linkprop -t -p maxbw G", ensure},
 		"adopted": {
 			ensure, "LOST", "bootstrap --new-ledger", "instance adopt web1", "$ dladm reset-linkprop -t -p protection G", "instance ensure web1",
 		},
@@ -93,6 +94,7 @@ func typed(t *testing.T, s *sledtest.Operator, line string) {
 
 // A machine that comes from another sled is held to its limits before it runs here.
 func TestAGuestThatMovesSendsAsNobodyElse(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := sledtest.NewMoving(t).Open(t)
 		m.Source.Run("instance ensure web3 --nic over=net0,max-bw=100,allow-ip=10.9.0.5,allow-ip=fd00:9::5")

@@ -39,6 +39,7 @@ func kindsOfVMs() map[string]string {
 // The document of every instance that runs is what instance ensure finds nothing to do for.
 // One that is deleted and made again by its document is the same.
 func TestTheDocumentOfAnInstanceDescribesIt(t *testing.T) {
+	t.Parallel()
 	config := t.TempDir() + "/web1.toml"
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")

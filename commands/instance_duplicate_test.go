@@ -30,6 +30,7 @@ func neighbour(s *sledtest.Operator, addresses ...string) {
 // Another host on the underlay has the addresses that are chosen: others are, and
 // nothing is left of the first attempts. One that was asked for is not changed.
 func TestAnAddressThatAnotherHostHas(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	neighbour(s, "127.77.0.2/16", "127.77.0.3/16", "127.77.0.5/16")
@@ -57,6 +58,7 @@ func TestAnAddressThatAnotherHostHas(t *testing.T) {
 
 // Every address that is tried is another host's: it ends, and leaves nothing.
 func TestEveryAddressIsAnotherHosts(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	var all []string

@@ -55,6 +55,9 @@ func TestEditAppliesADocument(t *testing.T) {
 			{"web1", `if grep '^# error: .*memory' "$1"; then sed -i 's/memory = .*/memory = "3G"/' "$1"; else sed -i 's/memory = .*/memory = "3X"/' "$1"; fi`, "y\n", 0, "memory: 4G -> 3G", "running\t2\t3221225472\tnet0:7", 0},
 			{"web1", `sed -i 's/memory = .*/memry = "3G"/' "$1"`, "", 1, "memry", "running\t2\t3221225472\tnet0:7", 1},
 			{"web1", "false", "", 1, "exit status 1", "running\t2\t3221225472\tnet0:7", 1},
+			{"web1", `sed -i 's/^pool = .*/&\nstart_order = 10/' "$1"`, "y\n", 0, "start-order: none -> 10\nApply this to web1? [y/N]", "running\t2\t3221225472\tnet0:7", 0},
+			{"web1", `sed -i '/start_order/d' "$1"`, "y\n", 0, "start-order: 10 -> none", "running\t2\t3221225472\tnet0:7", 0},
+			{"web1", `sed -i '/start_order/d' "$1"`, "", 0, "nothing to do", "running\t2\t3221225472\tnet0:7", 0},
 			{"web2", `sed -i 's/cpus = .*/cpus = 3/' "$1"`, "y\n", 0, "cpus: 2 -> 3", "running\t3\t2147483648\t-", 0},
 			{"web1", `sed -i '/nics/,$d' "$1"`, "y\n", 0, "nics: ", "running\t2\t3221225472\t-", 0},
 		} {

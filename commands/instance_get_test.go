@@ -10,6 +10,7 @@ import (
 
 // What others change of an instance is a row of its own, with what it was and what it is.
 func TestGetTellsWhatDiffers(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ name, line, row string }{
 		{"nothing", "zoneadm list", ""},
 		{"a network was added", "zonecfg -z Z add net ; set physical=net0 ; end", "zone net\tG C\tG C net0\tdiffers\t+ net0\n"},
@@ -50,6 +51,7 @@ func TestGetTellsWhatDiffers(t *testing.T) {
 
 // A script gets one row, as ever, and several instances a row each.
 func TestGetPrintsRowsForScripts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")

@@ -13,6 +13,7 @@ import (
 // All instances that start at once need the same base, which is missing: one creates
 // it, the others wait for that.
 func TestWhoComeUpTogetherShareTheBaseThatOneOfThemMakes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sim.Options{Seed: 1, M2: 1, U2: 1, Latency: "helios2021"}, "")
 		s.Run("bootstrap")

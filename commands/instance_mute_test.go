@@ -26,6 +26,7 @@ func (m mute) Dial(context.Context, string, string) (net.Conn, error) {
 // sledctl reports a Propolis that hangs after a second, and answers other questions
 // meanwhile. It does not rebuild the VM: it is not known whether that still runs.
 func TestAPropolisThatSaysNothingHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]sledtest.Answer{
 		"instance list -H --columns name,state": {Exit: 0, Out: "web1\tunknown\nweb2\tunknown\n"},
 		"instance get web1 -H --columns state":  {Exit: 0, Out: "unknown\n"},

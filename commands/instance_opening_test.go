@@ -15,6 +15,7 @@ import (
 // has no VM, so after a while sledctl replaces the zone, and asks no Propolis to stop a
 // VM that never ran.
 func TestAZoneThatNeverAnswersIsBuiltAnew(t *testing.T) {
+	t.Parallel()
 	const line = "instance ensure web1"
 	boots := func(t *testing.T, s *sledtest.Operator) int {
 		for n := 1; ; n++ {

@@ -13,6 +13,7 @@ import (
 // A change of power that was requested continues if the wait for it fails: sledctl
 // reports what is left, and the same command again only waits for the change.
 func TestAPowerChangeWhoseEndIsNotSeenIsLeftAndFinished(t *testing.T) {
+	t.Parallel()
 	for _, line := range []string{"instance reboot web1", "propolis stop --instance web1"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := sledtest.New(t, sledtest.Small(), "")

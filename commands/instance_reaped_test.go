@@ -32,6 +32,7 @@ func (h *halting) Run(ctx context.Context, c host.Command) (host.Result, error) 
 // While reap removes the zone of an instance, every command on that instance refuses
 // and names the reap. Afterwards it does what it always does.
 func TestAnInstanceThatIsBeingReapedIsLeftToTheReap(t *testing.T) {
+	t.Parallel()
 	for _, line := range []string{"instance ensure web1 --cpus 4 --recreate", "instance stop web1", "instance delete web1"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := sledtest.New(t, sledtest.Small(), "")

@@ -11,6 +11,7 @@ import (
 // What a pattern has picked is asked for on a terminal, and nothing is touched without a yes;
 // what was typed is not asked for.
 func TestAVerbOnManyAsks(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")

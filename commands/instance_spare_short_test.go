@@ -40,6 +40,7 @@ func spares(s *sledtest.Operator) int { return strings.Count(s.Run("reap -n -H")
 // What is short is not spent on what no VM has: bootstrap removes the spares as it said, says
 // why, makes none, and makes them again once there is enough.
 func TestSparesAreGivenUpUnderPressure(t *testing.T) {
+	t.Parallel()
 	for name, c := range shortages() {
 		t.Run(name, func(t *testing.T) {
 			s := aSpare(t, sledtest.Small())
@@ -65,6 +66,7 @@ func TestSparesAreGivenUpUnderPressure(t *testing.T) {
 
 // The agent gives up spares within a minute, and makes none as long as it lasts.
 func TestTheAgentGivesUpSparesUnderPressure(t *testing.T) {
+	t.Parallel()
 	for name, c := range shortages() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -88,6 +90,7 @@ func TestTheAgentGivesUpSparesUnderPressure(t *testing.T) {
 // A VM on a pool without room takes the spare's; one whose id the control plane gives has
 // the spare removed.
 func TestAVMWithoutRoomHasTheSpares(t *testing.T) {
+	t.Parallel()
 	s := aSpare(t, sledtest.Small())
 	faults(s.Operator, full)
 	spare := s.zone

@@ -31,6 +31,7 @@ func aSpare(t *testing.T, o sim.Options) again {
 // TestASpareThatWasTamperedWithIsNotTaken changes something of a spare: the VM is cloned, and
 // the spare is removed.
 func TestASpareThatWasTamperedWithIsNotTaken(t *testing.T) {
+	t.Parallel()
 	for name, c := range tamperings() {
 		t.Run(name, func(t *testing.T) {
 			sledtest.Sample(t, name)
@@ -60,6 +61,7 @@ func TestASpareThatWasTamperedWithIsNotTaken(t *testing.T) {
 // TestTheRecordOfASpareGoesWithItsZone deletes the zone of a spare by hand, also by a run
 // that is killed at each of its changes and is repeated: no record is left for bootstrap or reap.
 func TestTheRecordOfASpareGoesWithItsZone(t *testing.T) {
+	t.Parallel()
 	points := 1
 	for at := 0; at <= points; at++ { // 0: it is counted, and not killed
 		s := aSpare(t, sledtest.Small())
@@ -87,6 +89,7 @@ func TestTheRecordOfASpareGoesWithItsZone(t *testing.T) {
 
 // TestAVMFromASpareIsUpSooner holds how long it takes with latencies as they were published.
 func TestAVMFromASpareIsUpSooner(t *testing.T) {
+	t.Parallel()
 	for name, disk := range map[string]string{"none": "", "volume": " --disk rpool/volumes/web1", "file": " --disk /data/web1.img", "read-only file": " --disk /data/cd.iso,readonly"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -106,6 +109,7 @@ func TestAVMFromASpareIsUpSooner(t *testing.T) {
 
 // Those that come up at once take different spares.
 func TestASpareIsTakenOnce(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), strings.Replace(oneSpare, "spares = 1", "spares = 3", 1))
 	s.Run("bootstrap")
 	for _, name := range []string{"web1", "web2", "web3", "web4"} {
@@ -127,6 +131,7 @@ func TestASpareIsTakenOnce(t *testing.T) {
 
 // Explain shows what is then done with a spare.
 func TestExplainIsWhatIsDoneWithASpare(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), oneSpare)
 	disks(s)
 	s.Run("bootstrap")
@@ -138,6 +143,7 @@ func TestExplainIsWhatIsDoneWithASpare(t *testing.T) {
 
 // A base goes with its spares; one that a VM has keeps it.
 func TestABaseIsRetiredWithItsSpares(t *testing.T) {
+	t.Parallel()
 	s := aSpare(t, sledtest.Small())
 	explains(s.Operator, "base retire "+s.base)
 	if left := s.Run("reap -n -H"); strings.Contains(left, "propolis_") && strings.Contains(left, "zone\t") {
@@ -174,6 +180,7 @@ func TestTheAgentFillsUpSpares(t *testing.T) {
 
 // One that could not be made is not tried every ten seconds, but once something is new.
 func TestTheAgentDoesNotInsistOnASpare(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := aSpare(t, sledtest.Small())
 		s.Lobby = &sledtest.Lobby{}
@@ -210,6 +217,7 @@ func rebootedSpare(t *testing.T) again {
 // A spare outlives a reboot of the sled where it is proven to be as it was cloned: what was done
 // to it while the sled was off is rolled back, or bootstrap makes another.
 func TestASpareOutlivesAReboot(t *testing.T) {
+	t.Parallel()
 	for name, c := range tamperings() {
 		t.Run(name, func(t *testing.T) {
 			sledtest.Sample(t, name)
@@ -237,6 +245,7 @@ func TestASpareOutlivesAReboot(t *testing.T) {
 // Explain shows what is then done with a spare from before a reboot, also that its root is
 // mounted.
 func TestExplainIsWhatIsDoneWithASpareFromBeforeAReboot(t *testing.T) {
+	t.Parallel()
 	s := rebootedSpare(t)
 	explains(s.Operator, "instance ensure web1 --nic over=net0")
 	if trace := s.Run("trace"); !strings.Contains(trace, "mount -F zfs") || strings.Contains(trace, " clone ") {

@@ -62,6 +62,7 @@ func (w *watched) end() sledtest.Answer {
 }
 
 func TestEachChangeOfAnInstanceIsPrinted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")
@@ -125,6 +126,7 @@ func crash(s *sledtest.Operator, name string) {
 }
 
 func TestWaiting(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")
@@ -174,6 +176,7 @@ func TestWaiting(t *testing.T) {
 
 // What has failed is waited for as long as somebody builds it again.
 func TestWhoWaitsCountsOnWhoIsAtWork(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")
@@ -224,6 +227,7 @@ func (c *counted) Close() error { c.closed(); return c.Conn.Close() }
 // A crowd that is watched costs a connection each, and nothing else while
 // nothing happens.
 func TestACrowdIsWatched(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := 40
 		if testing.Short() {

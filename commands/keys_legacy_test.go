@@ -15,6 +15,7 @@ import (
 // physical disks, and a sled with one did not come up again. Its ledger is
 // read: the sled comes up, and the disk is its instance's until that gives it up.
 func TestABootstrapReadsReservationsOfDisksAsTheyWere(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	s.Command("zfs create -V 1g rpool/v1")

@@ -13,6 +13,7 @@ import (
 // A limit that passed is named: the operator's own, or one that is built in and
 // that no --timeout changes.
 func TestTheLimitThatPassedIsNamed(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string][]string{
 		"instance ensure web1":               {"(smf.await may take 3m0s)", "--timeout does not change the limit of 3m0s for smf.await"},
 		"instance ensure web1 --timeout 1h":  {"(smf.await may take 3m0s)", "--timeout does not change the limit of 3m0s for smf.await"},

@@ -13,6 +13,7 @@ import (
 const moves = "instance migrate web1 --to-command there"
 
 func TestTheNICRecordFollowsTheMachine(t *testing.T) {
+	t.Parallel()
 	for name, story := range map[string]func(*sledtest.Datacentre){
 		"the source looks first": func(d *sledtest.Datacentre) {
 			d.A.Run(moves)

@@ -53,6 +53,7 @@ func befallings() []sledtest.Befalling {
 }
 
 func TestMigrationMatrix(t *testing.T) {
+	t.Parallel()
 	var g *sledtest.Moving
 	synctest.Test(t, func(t *testing.T) { g = sledtest.NewMoving(t) })
 	phases := []string{"RamPush", "Pause", "RamPushDirty", "Device", "RamPull", "Server", "Finish"}
@@ -71,6 +72,7 @@ func TestMigrationMatrix(t *testing.T) {
 // sledctl compares what a target reports with what the source's Propolis reports: a VM
 // that runs here has not left, whatever the target claims.
 func TestATargetIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	var g *sledtest.Moving
 	synctest.Test(t, func(t *testing.T) { g = sledtest.NewMoving(t) })
 	const arrived = `{"kind":"Instance","id":"ID","state":"running","migration":{"id":"MIGRATION","state":"arrived"}}`

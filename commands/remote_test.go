@@ -19,6 +19,9 @@ import (
 // What an agent is asked for by sledctl elsewhere prints the same, and ends with
 // the same exit code, as on the sled itself.
 func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("takes seconds")
+	}
 	t.Parallel() // it waits for the clock
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
@@ -132,6 +135,7 @@ func textFile(t *testing.T, text string) string {
 // created where the agent is. A second run changes nothing, and a failure reads as it
 // does on the sled.
 func TestAnInstanceIsMadeFromElsewhere(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	a := s.StartAgent(t, s.Host())
@@ -160,6 +164,7 @@ func TestAnInstanceIsMadeFromElsewhere(t *testing.T) {
 // document, and made where the agent is: what is wrong with it is told with the
 // same words and lines as on the sled, whose volumes are meant.
 func TestAMachineAsAWholeIsSent(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	pool := s.Value("base list -H --columns pool")
@@ -249,6 +254,7 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 // What changes is printed elsewhere as on the sled, until ^C; a wait ends when its
 // state has come.
 func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	s.Run("instance ensure web1")

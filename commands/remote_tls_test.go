@@ -102,6 +102,7 @@ func listening(t *testing.T, address string, agent func(ctx context.Context, at 
 // Over TCP, agent and client check each other's certificate. The client needs none if
 // the agent accepts every client, on the loopback or with --insecure-listen.
 func TestAnAgentIsAskedOverTCP(t *testing.T) {
+	t.Parallel()
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
 	s.Run("instance ensure web1")

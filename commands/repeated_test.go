@@ -33,6 +33,7 @@ func TestAHundredAndOneStartsLeaveNoSnapshot(t *testing.T) {
 // A no-op must be free to be used in loops: it asks for the zones and the machine, and once for
 // each guest NIC what it is held to, which anybody can take off while the VM runs.
 func TestEnsureOfWhatIsThereWritesNothingAndAsksTwiceAndForEachNIC(t *testing.T) {
+	t.Parallel()
 	for nics, with := range []string{"", " --nic over=net0", " --nic over=net0 --nic over=net1,vlan=7"} {
 		t.Run(fmt.Sprint(nics), func(t *testing.T) { asksLittle(t, "instance ensure web1 --cpus 4 --memory 8G"+with, 2+nics) })
 	}

@@ -78,9 +78,14 @@ func TestScreensOfTheDrill(t *testing.T) {
 		}
 	}
 	for _, line := range append(slices.Clone(looks), "instance ensure new1 -n", "instance stop web02 -n", "instance delete web02 -n", "instance ensure --all -n",
-		"reap -n", "bootstrap -n", "zone halt web02 -n", "vnic list --instance web02", "instance get web02", "config show", "sim fault list", "sim disk list") {
+		"reap -n", "bootstrap -n", "zone halt web02 -n", "vnic list --instance web02", "instance get web02", "config show", "sim fault list", "sim disk list",
+		"instance list -o wide", "zone list -o wide", "storage list -o wide", "base list -o wide", "storage list --flat", "events --failed", "instance logs web01 --tail 5",
+		"propolis get web02", "sled list --check", "config check", "trace --list -o wide", "zone bundle list -o wide", "ledger check -o wide") {
 		line = strings.ReplaceAll(line, "web1", "web01")
 		a := run(terminal.Pretended{Terminal: true, Width: 80}, strings.Fields(line)...)
+		if all := a.Out + a.Errs; all == "" || strings.Contains(all, "…") {
+			t.Errorf("%s at 80: nothing is printed, or something is cut:\n%s", line, all)
+		}
 		if a.Exit != 0 {
 			a.Errs = "" // a dumb terminal gets errors as they are
 		}
@@ -126,6 +131,7 @@ var looks = []string{
 
 // No table is wider than its terminal, and no cell of one is cut.
 func TestEachTableFitsAndIsComplete(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")
@@ -134,6 +140,11 @@ func TestEachTableFitsAndIsComplete(t *testing.T) {
 		for _, line := range looks {
 			for _, width := range []int{60, 80, 140} {
 				fits(t, s, line, width)
+			}
+		}
+		for width, names := range map[int]string{80: "copy .* pool [-0-9a-f]{36}\n", 101: "copy .*/ledger.jsonl\n"} {
+			if a := on(s, width, []string{"TERM=dumb"}, "ledger show"); strings.Contains(a.Out, "\n    ") || !regexp.MustCompile(names).MatchString(a.Out) {
+				t.Errorf("ledger show at %d is no table:\n%s", width, a.Out)
 			}
 		}
 	})

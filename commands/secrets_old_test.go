@@ -31,6 +31,7 @@ const (
 // there, nor in its history and in the files that were set aside. If it is killed, the
 // one after it does the rest. The VM loses nothing.
 func TestSecretsLeaveTheStateFile(t *testing.T) {
+	t.Parallel()
 	o := sledtest.Small()
 	o.M2 = 2
 	s := sledtest.New(t, o, "")

@@ -112,7 +112,11 @@ func checkConfig(e *cli.Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(e.Streams.Out, "the configuration is valid: "+sources(source, all))
+	said := "the configuration is valid: " + sources(source, all)
+	if out := e.Streams.Out; out.Terminal {
+		said = terminal.Folded(said, out.Width())
+	}
+	_, err = fmt.Fprintln(e.Streams.Out, said)
 	return err
 }
 

@@ -119,6 +119,7 @@ func TestAStatusDoesNotWaitForWhatIsStuck(t *testing.T) {
 // Behind a new ledger the VMs of the old one run on, and status leads to their adoption.
 // The zone of one that does not run is for reap, or is adopted as well.
 func TestAStatusNamesWhatNoRecordHas(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")
 		s.Run("bootstrap")

@@ -34,6 +34,7 @@ func epochs(s *sledtest.Operator) string {
 // anybody looks: the disk is unlocked, and the rekey is finished. So it is, too,
 // where zfs cannot change a key and say so in one command.
 func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
+	t.Parallel()
 	stride := 1
 	if sledtest.Quick() {
 		stride = 5
@@ -83,6 +84,7 @@ func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
 // If a disk names no epoch, because another tool made it, sledctl tries the keys of
 // each epoch, and writes the epoch that fits to the disk.
 func TestADiskThatDoesNotSayWhichKeyItHasIsTried(t *testing.T) {
+	t.Parallel()
 	s := keyed(t)
 	s.Run("bootstrap --format-blank")
 	crypt := pools(s, "oxp_")[0] + "/crypt"

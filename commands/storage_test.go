@@ -71,6 +71,7 @@ func written(s *sledtest.Operator) []byte {
 
 // A key or secret is in no file, argument, trace, message, error or fact.
 func TestNoKeyIsToldToAnybody(t *testing.T) {
+	t.Parallel()
 	s := keyed(t)
 	var told bytes.Buffer
 	listening := listener{s.Host(), &sync.Mutex{}, &told}
@@ -202,6 +203,7 @@ func (c counting) Run(ctx context.Context, command host.Command) (host.Result, e
 // A sled that is prepared costs one listing of each kind of thing for all parts
 // of bootstrap, however many disks there are, and so does a dry run.
 func TestAPreparedSledCostsALook(t *testing.T) {
+	t.Parallel()
 	looks := func(u2 int, line string) map[string]int {
 		s := sledtest.New(t, sim.Options{Seed: 1, M2: 2, U2: u2}, "")
 		s.Run("bootstrap")

@@ -171,8 +171,8 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
-// An operator watches another sled over ssh: her terminal is that of the other sled's top, and
-// a command that she agrees to acts there.
+// An operator watches another sled over ssh: her terminal is that of the other sled's top,
+// which names the sled as she does, and a command that she agrees to acts there.
 func TestTopOverSSH(t *testing.T) {
 	if sledtest.Quick() {
 		t.Skip("a screen is waited for")
@@ -201,8 +201,11 @@ SLEDCTL_HOST=sim:$HOME/two exec sh -c "$*"
 	}
 	p := startPtyTop(t, sledctl("", "--sled", "two", "top"))
 	p.shows(">web1  stopped")
+	p.types("2")
+	p.shows("sledctl --sled two storage list")
+	p.types("1")
 	p.types("e")
-	p.shows("sledctl instance ensure web1   run it? [y/N]")
+	p.shows("sledctl --sled two instance ensure web1   run it? [y/N]")
 	p.types("y")
 	p.shows(">web1  running")
 	p.types("q")

@@ -14,6 +14,7 @@ import (
 
 // A terminal shows the clock of the sled's time zone, and with --utc that of UTC.
 func TestClockTimesAreLocalOrInUTC(t *testing.T) {
+	t.Parallel()
 	zone := time.FixedZone("+14", 14*60*60)
 	environ := []string{"SLEDCTL_HOST=sim:" + filepath.Join(t.TempDir(), "sled"), "TERM=dumb", "HOME=" + t.TempDir()}
 	run := func(line string) string {

@@ -19,6 +19,7 @@ func TestSteps(t *testing.T) {
 	create := Create{Name: "v0", Over: "stub0", MAC: mac, VLAN: 3, MTU: 9000}
 	steptest.Conform(t,
 		steptest.Case{Step: create, Sled: on(), Again: host.ErrExists},
+		steptest.Case{Name: "bounded", Step: Create{Name: "v0", Over: "stub0", MAC: mac, Mbps: 100}, Sled: on(), Again: host.ErrExists},
 		steptest.Case{Name: "plain", Step: Create{Name: "v0", Over: "stub0", MAC: mac}, Sled: on(), Again: host.ErrExists},
 		steptest.Case{Step: CreateEtherstub{Name: "stub1"}, Sled: on(), Again: host.ErrExists},
 		steptest.Case{Step: SetMTU{Name: "v0", Over: "stub0", MAC: mac, MTU: 1500}, Sled: on(create)},

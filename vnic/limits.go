@@ -11,7 +11,7 @@ import (
 )
 
 // Limits are what a link holds the guest behind it to. They are properties of the
-// link, which zoneadmd takes off when its zone halts, also when a boot fails
+// link. zoneadmd takes all but maxbw off when its zone halts, also when a boot fails
 // (remove_datalink_protect in usr/src/cmd/zoneadmd/vplat.c): they are set after each
 // boot of the zone.
 //
@@ -107,7 +107,7 @@ type SetLimits struct {
 // Verb names the step.
 func (SetLimits) Verb() string { return "vnic.set-limits" }
 
-// Undo is nil: they go when the zone halts.
+// Undo is nil: they go when the zone halts, and the VNIC was made with maxbw (Create).
 func (SetLimits) Undo() any { return nil }
 
 // Explain is a set-linkprop for each property.
@@ -127,9 +127,14 @@ func (s SetLimits) Do(ctx context.Context, h host.Host) error {
 	if err := meant(ctx, h, s.Name, s.MAC, s.Over); err != nil {
 		return fmt.Errorf("set the limits of VNIC %s: %w", s.Name, err)
 	}
-	for _, p := range s.Limits.settings() {
-		if _, err := run(ctx, h, setPropertyCommand(s.Name, p.property, p.value), s.Name); err != nil {
-			return fmt.Errorf("set %s of VNIC %s: %w", p.property, s.Name, err)
+	return s.Limits.set(ctx, h, s.Name)
+}
+
+// set sets them on a link.
+func (l Limits) set(ctx context.Context, h host.Host, name string) error {
+	for _, p := range l.settings() {
+		if _, err := run(ctx, h, setPropertyCommand(name, p.property, p.value), name); err != nil {
+			return fmt.Errorf("set %s of VNIC %s: %w", p.property, name, err)
 		}
 	}
 	return nil

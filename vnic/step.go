@@ -18,6 +18,7 @@ type Create struct {
 	MAC        string // as ParseMAC gives it
 	VLAN       int    // 1..4094; 0: untagged
 	MTU        int    // bytes; 0: that of the lower link
+	Mbps       int    // million bits that go through in a second, each way; 0: as many as can
 }
 
 // Delete removes a VNIC, if it is the one that was meant: MAC and lower link
@@ -70,7 +71,7 @@ func (s CreateEtherstub) Undo() any { return DeleteEtherstub(s) }
 // Undo is nil.
 func (DeleteEtherstub) Undo() any { return nil }
 
-// Explain is the create-vnic, and the set-linkprop if an MTU is asked for;
+// Explain is the create-vnic, and a set-linkprop for the MTU and for Mbps if they are asked for;
 // nothing if Do would refuse the values.
 func (s Create) Explain() []host.Line {
 	if s.check() != nil {
@@ -80,8 +81,14 @@ func (s Create) Explain() []host.Line {
 	if s.MTU != 0 {
 		lines = append(lines, host.CommandLine(setMTUCommand(s.Name, s.MTU)))
 	}
+	for _, p := range s.limits().settings() {
+		lines = append(lines, host.CommandLine(setPropertyCommand(s.Name, p.property, p.value)))
+	}
 	return lines
 }
+
+// limits are those that a VNIC keeps while zones come and go.
+func (s Create) limits() Limits { return Limits{Mbps: s.Mbps} }
 
 // Explain is the delete-vnic.
 func (s Delete) Explain() []host.Line { return []host.Line{host.CommandLine(deleteCommand(s.Name))} }
@@ -116,10 +123,13 @@ func (s Create) check() error {
 	if s.MTU < 0 {
 		return fmt.Errorf("MTU %d is negative", s.MTU)
 	}
+	if s.Mbps < 0 {
+		return fmt.Errorf("%d Mbit/s is negative", s.Mbps)
+	}
 	return nil
 }
 
-// Do makes it, and sets the MTU afterwards; if that fails the VNIC is removed.
+// Do makes it, and sets the MTU and Mbps afterwards; if that fails the VNIC is removed.
 func (s Create) Do(ctx context.Context, h host.Host) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("create VNIC: %w", err)
@@ -134,10 +144,12 @@ func (s Create) Do(ctx context.Context, h host.Host) error {
 		}
 		return s.cleanUp(ctx, h, err)
 	}
-	if s.MTU == 0 {
-		return nil
+	if s.MTU != 0 {
+		if err := setMTU(ctx, h, s.Name, s.MTU); err != nil {
+			return s.cleanUp(ctx, h, err)
+		}
 	}
-	return s.cleanUp(ctx, h, setMTU(ctx, h, s.Name, s.MTU))
+	return s.cleanUp(ctx, h, s.limits().set(ctx, h, s.Name))
 }
 
 func (s Create) cleanUp(ctx context.Context, h host.Host, cause error) error {

@@ -106,6 +106,7 @@ func (b *batch) addResources(c Config) {
 	for _, d := range c.Datasets {
 		b.add("dataset", [2]string{"name", d})
 	}
+	b.addCap(c.CPUCap)
 }
 
 // reconfigureCommand is one zonecfg process. The new attrs come first, and the old ones
@@ -143,6 +144,7 @@ func reconfigureCommand(name string, old, wanted Config) (host.Command, error) {
 	for _, d := range old.Datasets {
 		b.remove("dataset", "name", d)
 	}
+	b.removeCap(old.CPUCap)
 	b.addResources(wanted)
 	if len(b) > 2 {
 		b = slices.Delete(b, 2, 3) // the first statement has no ";" before it
@@ -152,7 +154,7 @@ func reconfigureCommand(name string, old, wanted Config) (host.Command, error) {
 
 // resourceless is what of a configuration a Reconfigure does not change.
 func resourceless(c Config) Config {
-	c.Attrs, c.FS, c.Nets, c.Devices, c.Datasets = nil, nil, nil, nil, nil
+	c.Attrs, c.FS, c.Nets, c.Devices, c.Datasets, c.CPUCap = nil, nil, nil, nil, nil, 0
 	return c
 }
 

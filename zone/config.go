@@ -27,6 +27,8 @@ type Config struct {
 	Nets      []Net
 	Devices   []string // what to match below /dev: "/dev/vmm/*"
 	Datasets  []string // datasets delegated to the zone
+	// CPUCap bounds the processor time of the zone, in hundredths of a processor; 0: none.
+	CPUCap int
 	// Sum is a digest of the file from which it was read: it tells any change, also of
 	// what is not looked at. It is not compared.
 	Sum string
@@ -80,6 +82,7 @@ func (c Config) Validate() error {
 		func() error { return cleanPath("zonepath", c.Zonepath) },
 		func() error { return oneOf("ip-type", c.IPType, "exclusive", "shared") },
 		func() error { return quotable("limitpriv", c.Limitpriv) },
+		func() error { return validCap(c.CPUCap) },
 	}
 	for _, a := range c.Attrs {
 		checks = append(checks, a.validate)
@@ -193,6 +196,12 @@ func quotable(property, value string) error {
 	return &ValueError{Property: property, Value: value, Reason: reason}
 }
 
+// WithCap is the configuration with another cap.
+func (c Config) WithCap(hundredths int) Config {
+	c.CPUCap = hundredths
+	return c
+}
+
 // Difference is one property in which two configurations differ.
 type Difference struct {
 	Property      string
@@ -223,6 +232,7 @@ func Compare(wanted, found Config) []Difference {
 		differ("net", texts(wanted.Nets, Net.text), texts(found.Nets, Net.text))
 	}
 	differ("device", texts(wanted.Devices, strconv.Quote), texts(found.Devices, strconv.Quote))
+	differ(CPUCap, capText(wanted.CPUCap), capText(found.CPUCap))
 	differ("dataset", texts(wanted.Datasets, strconv.Quote), texts(found.Datasets, strconv.Quote))
 	return out
 }

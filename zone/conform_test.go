@@ -105,6 +105,39 @@ func TestReconfigureConforms(t *testing.T) {
 	}
 }
 
+func TestSetCapConforms(t *testing.T) {
+	for _, s := range []zone.SetCap{{"web1", 0, 150}, {"web1", 29, 0}, {"web1", 200, 29}} {
+		steptest.Conform(t, steptest.Case{Step: s, Again: host.ErrState, Sled: func(t *testing.T) steptest.Sled {
+			h := installed(t, plainConfig().WithCap(s.Old))
+			return steptest.Sled{Host: h, State: func() any {
+				c, err := zone.ReadConfig(h.Files(), "web1")
+				c.Sum = ""
+				return fmt.Sprint(c, err)
+			}}
+		}})
+	}
+}
+
+// A limit that no capped-cpu makes is removed as what it is.
+func TestSetCapTakesTheLimitOfAnother(t *testing.T) {
+	h := installed(t, plainConfig())
+	other := host.Command{Program: "zonecfg", Args: []string{"-z", "web1", "add rctl; set name=zone.cpu-cap; add value (priv=privileged,limit=150,action=none); end"}}
+	if r, err := h.Run(t.Context(), other); err != nil || r.Exit != 0 {
+		t.Fatalf("%v, %s", err, r.Stderr)
+	}
+	found, err := zone.ReadConfig(h.Files(), "web1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := zone.SetCap{Name: "web1", Old: found.CPUCap, New: 150}
+	if err := step.Do(t.Context(), h); err != nil || step.Undo() != nil {
+		t.Errorf("%v, undone by %v", err, step.Undo())
+	}
+	if now, err := zone.ReadConfig(h.Files(), "web1"); err != nil || now.CPUCap != 150 {
+		t.Errorf("%d, %v", now.CPUCap, err)
+	}
+}
+
 // The resources stand where Configure would have put them.
 func TestAReconfiguredZoneIsAsOneThatWasConfiguredSo(t *testing.T) {
 	of := func(h host.Host) (c zone.Config) {

@@ -20,6 +20,7 @@ type document struct {
 	Nets      []netElement    `xml:"network"`
 	Devices   []deviceElement `xml:"device"`
 	Datasets  []namedElement  `xml:"dataset"`
+	Rctls     []rctlElement   `xml:"rctl"`
 }
 
 type attrElement struct {
@@ -109,6 +110,9 @@ func (d *document) resource(name string) element {
 		return element{attributes: []attribute{{"match", &added(&d.Devices).Match}}}
 	case "dataset":
 		return element{attributes: []attribute{{"name", &added(&d.Datasets).Name}}}
+	case "rctl":
+		r := added(&d.Rctls)
+		return element{[]attribute{{"name", &r.Name}}, r.value}
 	}
 	return element{}
 }

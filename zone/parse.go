@@ -162,6 +162,7 @@ func ParseConfig(data []byte) (string, Config, error) {
 	if d.Name == "" || c.Zonepath == "" || !slices.Contains([]string{"", "true", "false"}, d.Autoboot) {
 		return "", Config{}, fmt.Errorf("zone configuration: name, zonepath or autoboot: %w", ErrSyntax)
 	}
+	c.CPUCap = capOf(d.Rctls)
 	for _, a := range d.Attrs {
 		c.Attrs = append(c.Attrs, Attr(a))
 	}

@@ -18,28 +18,30 @@ import (
 
 // Instance is an instance as it is served and printed. Keys are only ever added.
 type Instance struct {
-	ID         string        `json:"id"`
-	Name       string        `json:"name"`
-	PropolisID string        `json:"propolis_id"`
-	State      string        `json:"state"`
-	Reason     string        `json:"reason"`
-	Wanted     string        `json:"wanted"`
-	Protected  bool          `json:"protected"`
-	Zone       string        `json:"zone"`
-	Address    string        `json:"address"`
-	VNICs      []VNIC        `json:"vnics"`
-	CPUs       int           `json:"cpus"`
-	Memory     uint64        `json:"memory"`
-	Disks      []record.Disk `json:"disks"`
-	Pool       string        `json:"pool"`
-	Generation uint64        `json:"generation"`
-	Updated    time.Time     `json:"time_updated"`
-	Migration  *Moving       `json:"migration"`         // null: it was made here, and is in none
-	Since      time.Time     `json:"since,omitzero"`    // when its state began, if that is known
-	AtRisk     bool          `json:"at_risk,omitempty"` // a pool that it uses does not answer
-	Changed    []string      `json:"changed,omitempty"` // what others have changed of it
-	Busy       *Busy         `json:"busy,omitempty"`    // the command that changes it at the moment
-	Died       bool          `json:"died,omitempty"`    // instance ensure --failed brings it up
+	ID         string            `json:"id"`
+	Name       string            `json:"name"`
+	PropolisID string            `json:"propolis_id"`
+	State      string            `json:"state"`
+	Reason     string            `json:"reason"`
+	Wanted     string            `json:"wanted"`
+	Protected  bool              `json:"protected"`
+	Zone       string            `json:"zone"`
+	Address    string            `json:"address"`
+	VNICs      []VNIC            `json:"vnics"`
+	CPUs       int               `json:"cpus"`
+	CPUCap     record.CPUCap     `json:"cpu_cap,omitempty"`
+	Memory     uint64            `json:"memory"`
+	Disks      []record.Disk     `json:"disks"`
+	Pool       string            `json:"pool"`
+	StartOrder record.StartOrder `json:"start_order,omitempty"`
+	Generation uint64            `json:"generation"`
+	Updated    time.Time         `json:"time_updated"`
+	Migration  *Moving           `json:"migration"`         // null: it was made here, and is in none
+	Since      time.Time         `json:"since,omitzero"`    // when its state began, if that is known
+	AtRisk     bool              `json:"at_risk,omitempty"` // a pool that it uses does not answer
+	Changed    []string          `json:"changed,omitempty"` // what others have changed of it
+	Busy       *Busy             `json:"busy,omitempty"`    // the command that changes it at the moment
+	Died       bool              `json:"died,omitempty"`    // instance ensure --failed brings it up
 	// Last is the last operation on it, where that was asked for.
 	Last *operation.Last `json:"last,omitempty"`
 }
@@ -62,7 +64,7 @@ type Moving struct {
 func InstanceOf(i instance.Instance) Instance {
 	s := Instance{
 		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.Mode, VNICs: []VNIC{},
-		CPUs: i.Spec.CPUs, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, Generation: i.Generation, Updated: i.Updated,
+		CPUs: i.Spec.CPUs, CPUCap: i.Spec.CPUCap, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, StartOrder: i.Spec.StartOrder, Generation: i.Generation, Updated: i.Updated,
 	}
 	s.Since, s.AtRisk, s.Changed, s.Died = i.Since, i.AtRisk, i.Changed, i.Died(i.Boot) && i.Busy == nil
 	if i.Busy != nil {
@@ -81,10 +83,19 @@ func InstanceOf(i instance.Instance) Instance {
 		return s
 	}
 	s.PropolisID, s.Zone = i.Incarnation.PropolisID, i.Incarnation.Zone
-	for _, v := range append([]record.VNIC{i.Incarnation.Control}, i.Incarnation.Guests...) {
-		s.VNICs = append(s.VNICs, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
-	}
+	s.VNICs = VNICsOf(i.Record)
 	return s
+}
+
+// VNICsOf returns the VNICs of a record with an incarnation as they are served, the control
+// VNIC first.
+func VNICsOf(r record.Record) []VNIC {
+	all := []VNIC{}
+	for _, v := range append([]record.VNIC{r.Incarnation.Control}, r.Incarnation.Guests...) {
+		n := r.Spec.NICOf(v.MAC)
+		all = append(all, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MaxBW: n.MaxBW, AllowIP: n.AllowIP})
+	}
+	return all
 }
 
 // VNIC is a VNIC as it is served and printed.
@@ -95,6 +106,10 @@ type VNIC struct {
 	VLAN int    `json:"vlan"`
 	MTU  int    `json:"mtu,omitempty"`
 	Zone string `json:"zone,omitempty"`
+	// MaxBW and AllowIP are what the guest NIC of an instance is wanted to be held to, as
+	// in its document.
+	MaxBW   int      `json:"max_bw,omitempty"`
+	AllowIP []string `json:"allow_ip,omitempty"`
 }
 
 // Instances are the answer to GET /instances.
@@ -142,18 +157,20 @@ type PutInstance struct {
 	ID      string             `json:"id,omitempty"`
 	Name    string             `json:"name,omitempty"`
 	CPUs    *int               `json:"cpus,omitempty"`
+	CPUCap  *record.CPUCap     `json:"cpu_cap,omitempty"`
 	Memory  *uint64            `json:"memory,omitempty"` // bytes
 	Disks   []record.Disk      `json:"disks,omitzero"`
 	NICs    []record.NIC       `json:"nics,omitzero"`
 	Address *record.Address    `json:"address,omitempty"`
 	Pool    *string            `json:"pool,omitempty"`
+	Order   *record.StartOrder `json:"start_order,omitempty"`
 	Spec    json.RawMessage    `json:"spec,omitempty"`
 	Machine *documents.Machine `json:"machine,omitempty"`
 }
 
 // PutInstanceOf is what asks for w.
 func PutInstanceOf(w instance.Wanted) PutInstance {
-	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, Memory: w.Memory, Disks: w.Disks, NICs: w.NICs, Address: w.Address, Pool: w.Pool}
+	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, CPUCap: w.CPUCap, Memory: w.Memory, Disks: w.Disks, NICs: w.NICs, Address: w.Address, Pool: w.Pool, Order: w.StartOrder}
 	if w.MachineText != nil {
 		p.Machine = &documents.Machine{File: w.MachineFile, Text: string(w.MachineText)}
 	}

@@ -197,9 +197,12 @@ func AddWatch(cmd *cobra.Command, every *time.Duration) {
 }
 
 // WatchLive draws a view in place on the terminal, first as it is given and then every so
-// often as look gives it, until q or ^C. An interruption is how one leaves it, and no error.
+// often as look gives it, until q or ^C, or until the terminal hangs up. An interruption is how
+// one leaves it, and no error.
 func WatchLive(ctx context.Context, e *Env, every time.Duration, first string, look func(context.Context) (string, error)) error {
 	e.Progress.Follows()
+	ctx, release := e.Streams.Out.WhileRead(ctx)
+	defer release()
 	s, err := screen.Open(e.Streams.In, e.Streams.Out)
 	if err != nil {
 		return err

@@ -99,6 +99,14 @@ func nicsOf(s Instance) string {
 	return strings.Join(nics, ",")
 }
 
+// startOrder is the number of an instance, if it has one.
+func startOrder(s Instance) string {
+	if s.StartOrder == 0 {
+		return ""
+	}
+	return s.StartOrder.String()
+}
+
 // lastResult is how the last operation on an instance ended.
 func lastResult(s Instance) string {
 	if s.Last == nil {
@@ -142,6 +150,7 @@ func InstanceList(e *Env) terminal.List[Instance] {
 			{Name: "name", Value: func(s Instance) string { return s.Name }},
 			{Name: "state", Value: func(s Instance) string { return s.State }, Human: ShownState, Style: StateStyle},
 			{Name: "cpus", Value: func(s Instance) string { return strconv.Itoa(s.CPUs) }, Right: true},
+			{Name: "cpu_cap", Value: capText, Right: true, Extra: true},
 			{Name: "memory", Value: func(s Instance) string { return strconv.FormatUint(s.Memory, 10) }, Human: func(s Instance) string { return terminal.FormatSize(s.Memory) }, Right: true},
 			{Name: "address", Value: func(s Instance) string { return s.Address }, Human: func(s Instance) string { ip, _, _ := strings.Cut(s.Address, "/"); return ip }},
 			{Name: "updated", Value: func(s Instance) string { return s.Updated.Format(time.RFC3339) }, Human: func(s Instance) string { return terminal.Ago(e.Now(), s.Updated) }},
@@ -153,6 +162,7 @@ func InstanceList(e *Env) terminal.List[Instance] {
 			{Name: "pool", Value: func(s Instance) string { return s.Pool }, Extra: true},
 			{Name: "wanted", Value: func(s Instance) string { return s.Wanted }, Extra: true},
 			{Name: "protected", Value: func(s Instance) string { return strconv.FormatBool(s.Protected) }, Extra: true},
+			{Name: "start_order", Value: startOrder, Right: true, Extra: true},
 			{Name: "generation", Value: func(s Instance) string { return strconv.FormatUint(s.Generation, 10) }, Right: true, Extra: true},
 			{Name: "since", Value: func(s Instance) string { return written(s.Since) }, Human: func(s Instance) string { return ShownSince(e.Now(), s) }, Extra: true},
 			{Name: "nics", Value: nicsOf, Extra: true},
@@ -160,6 +170,14 @@ func InstanceList(e *Env) terminal.List[Instance] {
 			{Name: "last", Value: lastResult, Human: func(s Instance) string { return shownLast(e.Now(), s) }, Extra: true},
 		},
 	}
+}
+
+// capText is the cap of an instance in processors; empty: it has none.
+func capText(s Instance) string {
+	if s.CPUCap == 0 {
+		return ""
+	}
+	return s.CPUCap.String()
 }
 
 // status is how an instance is looked at: instance.Settings.Get, or Summary.

@@ -332,7 +332,10 @@ func CompleteSleds(e *Env) func(context.Context) []string {
 // takes back what it has made.
 const endTime = plan.UndoTime + 30*time.Second
 
-// runProgram runs another sled's sledctl, as a process of this one.
+// runProgram runs another sled's sledctl, as a process of this one. It stays in the process group of
+// this one, although ^C interrupts it too: in a group of its own, ssh would be stopped as soon as it
+// reads a password from the terminal (SIGTTIN). The outcome of a request that ends so is unknown, as
+// that of one whose connection broke.
 func (e *Env) runProgram(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)

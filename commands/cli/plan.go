@@ -40,7 +40,7 @@ func printPlanJSON(streams *terminal.Streams, reports []operation.Report) error 
 	return encoder.Encode(struct {
 		APIVersion string        `json:"apiVersion"`
 		Kind       string        `json:"kind"`
-		Why        []string      `json:"why,omitempty"` // of plans that rebuild something
+		Why        []string      `json:"why,omitempty"` // of plans that rebuild something, and the start order
 		Items      []shownAction `json:"items"`
 	}{terminal.APIVersion, "ActionList", why, items})
 }

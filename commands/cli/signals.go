@@ -98,7 +98,7 @@ func (p *Progress) interrupted(name string) {
 	if p.follows {
 		return
 	}
-	p.say(p.board.Interrupted(name))
+	p.say(p.board.Interrupted(name, p.moves))
 }
 
 // say writes a line that stays, wrapped at words on a terminal.

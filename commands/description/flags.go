@@ -20,6 +20,11 @@ type Flags struct {
 func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 	flags, w := cmd.Flags(), &f.Wanted
 	flags.Var(cli.IntFlag{Value: &w.CPUs}, "cpus", "virtual CPUs, 1 to 254")
+	flags.Var(cli.FuncFlag{Kind: "N", Read: func(s string) error {
+		c, err := record.ParseCPUCap(s)
+		w.CPUCap = &c
+		return err
+	}}, "cpu-cap", "processors that the VM keeps busy at most, e.g. 1.5 (0: no cap)")
 	flags.Var(cli.SizeFlag{Value: &w.Memory}, "memory", "guest memory, e.g. 8G")
 	flags.Var(cli.FuncFlag{Kind: "PATH[,readonly]", Read: func(s string) error {
 		d, err := record.ParseDisk(s)

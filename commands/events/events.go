@@ -136,6 +136,8 @@ func (o Options) newest(all []events.Event, passes func(events.Event) bool) []ev
 // askOn prints the same, and what begins and ends from then on.
 func askOn(ctx context.Context, e *cli.Env, c *client.Client, o Options, passes func(events.Event) bool) error {
 	e.Progress.Follows()
+	ctx, release := e.Streams.Out.WhileRead(ctx)
+	defer release()
 	c.Unreachable = e.Progress.Warn
 	var more func([]events.Event) error // once those that are past are printed
 	return c.FollowOperations(ctx, agentHas, func(all []events.Event) error {

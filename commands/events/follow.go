@@ -32,6 +32,8 @@ type follower struct {
 // ends.
 func follow(ctx context.Context, e *cli.Env, r *reader, passes func(events.Event) bool, printed []events.Event) error {
 	e.Progress.Follows()
+	ctx, release := e.Streams.Out.WhileRead(ctx)
+	defer release()
 	f := &follower{e: e, r: r, passes: passes, printed: map[string]bool{}, print: printNew(e), note: e.Progress.Tell}
 	return f.follow(ctx, printed)
 }

@@ -23,6 +23,8 @@ type bulk struct {
 	asks    bool   // it ends what runs
 	yes     bool   // --yes
 	lenient bool   // a name that does not exist is no error
+
+	sequence sequence
 }
 
 // addTo gives a verb the flags of a selection.
@@ -182,9 +184,13 @@ func onSelected(
 	case len(refs) == 0:
 		return printNone(e, m)
 	case far.Is():
-		return changeRemotely(ctx, e, far, m, f, refs, state)
+		inOrder, err := wavesAfar(ctx, e, far, b.sequence, refs)
+		if err != nil {
+			return err
+		}
+		return changeRemotely(ctx, e, far, m, f, inOrder, state)
 	}
-	return each(ctx, e, m, f, refs, do)
+	return each(ctx, e, m, f, b.sequence, refs, do)
 }
 
 func vms(n int) string {

@@ -130,6 +130,8 @@ func runConsole(ctx context.Context, e *cli.Env, o consoleOptions, ref string) e
 	case !in.Terminal:
 		s.In = in
 	}
+	ctx, release := e.Streams.Out.WhileRead(ctx) // a VM may be silent for hours
+	defer release()
 	err = s.Run(ctx)
 	if s.Escape != 0 { // behind what the guest left of a line
 		fmt.Fprint(e.Streams.Err, "\r\n")
@@ -137,6 +139,9 @@ func runConsole(ctx context.Context, e *cli.Env, o consoleOptions, ref string) e
 	if errors.Is(err, console.ErrStopped) {
 		s.Tell(err.Error())
 		return nil
+	}
+	if gone := context.Cause(ctx); errors.Is(gone, syscall.EPIPE) {
+		return gone
 	}
 	return noConsole(ctx, e, r, err)
 }

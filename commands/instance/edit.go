@@ -147,7 +147,8 @@ func withoutError(text string) string {
 	return text
 }
 
-// wanted reads the document. It is whole: a disk or NIC that is not in it is not wanted.
+// wanted reads the document. It is whole: a disk, a NIC or a start order that is not in it is not
+// wanted.
 func (d *edit) wanted(text string) (instance.Wanted, error) {
 	w, err := documents.ParseDocument([]byte(text), terminal.ParseSize)
 	if err != nil {
@@ -167,6 +168,9 @@ func (d *edit) wanted(text string) (instance.Wanted, error) {
 	if w.NICs == nil {
 		w.NICs = []record.NIC{}
 	}
+	if w.StartOrder == nil {
+		w.StartOrder = new(record.StartOrder)
+	}
 	if w.Disks == nil && w.MachineText == nil && w.MachineFile == "" {
 		w.Disks = []record.Disk{}
 	}
@@ -184,6 +188,7 @@ func (d *edit) planned(ctx context.Context, change *instance.EnsureRequest) (que
 		for _, differs := range conflict.Differences {
 			fmt.Fprintf(d.e.Streams.Err, "%s: %s -> %s\n", differs.Field, terminal.Printable(differs.Is), terminal.Printable(differs.Wanted))
 		}
+		fmt.Fprint(d.e.Streams.Err, d.reordered(change.Wanted))
 		change.Recreate = true
 		return fmt.Sprintf("Rebuild %s, which powers the VM off?", d.r.Name), nil
 	}
@@ -191,11 +196,19 @@ func (d *edit) planned(ctx context.Context, change *instance.EnsureRequest) (que
 		return "", err
 	}
 	text, err := result.Report.Plan.Text(false)
-	if text == "" || err != nil {
+	if text += d.reordered(change.Wanted); text == "" || err != nil {
 		return "", err
 	}
 	fmt.Fprint(d.e.Streams.Err, text)
 	return fmt.Sprintf("Apply this to %s?", d.r.Name), nil
+}
+
+// reordered is the line about another start order, which is in no plan; empty: it stays.
+func (d *edit) reordered(w instance.Wanted) string {
+	if *w.StartOrder == d.r.Spec.StartOrder {
+		return ""
+	}
+	return fmt.Sprintf("start-order: %s -> %s\n", d.r.Spec.StartOrder, *w.StartOrder)
 }
 
 // keptError is a document that was not applied.

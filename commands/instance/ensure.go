@@ -41,6 +41,10 @@ With --all it starts every instance that is wanted running, as recorded, e.g. af
 those that ran since the sled booted and died; with several names, patterns, --state or --filter, what they pick (as in instance list).
 If an instance cannot start (its pool is missing, say), the others still do; sledctl reports it and exits with 3.
 
+Of several instances, sledctl starts those with the lowest --start-order at once, then those with the next number, and those without one
+last. The next number begins when each instance of the lower ones is up or has failed: a failed instance does not keep the others from
+starting. A new --start-order of a running VM changes the record only.
+
 With --migrate-from and --migration-id the VM comes from another sled while it runs; instance migrate runs this command on the target
 (docs/migration.md). Without them, if an arrival was interrupted, sledctl waits for a VM that is on its way, and removes what was
 created for a VM that stayed at its source.`,
@@ -61,7 +65,7 @@ created for a VM that stayed at its source.`,
 				return errAsRecorded
 			}
 			if several {
-				return onSelected(ctx, env, far, o.Mutation, o.manyFlags, o.selection, bulk{verb: "ensure"}, api.WantRunning, startRecorded("instance ensure", o.Mutation))
+				return onSelected(ctx, env, far, o.Mutation, o.manyFlags, o.selection, bulk{verb: "ensure", sequence: inStartOrder}, api.WantRunning, startRecorded("instance ensure", o.Mutation))
 			}
 			o.TakeRef(args)
 			if far.Is() {
@@ -78,6 +82,11 @@ created for a VM that stayed at its source.`,
 	far.Add(cmd)
 	o.manyFlags.add(cmd, "every instance that is wanted running")
 	o.addTo(env, cmd)
+	cmd.Flags().Var(cli.FuncFlag{Kind: "N", Read: func(s string) error {
+		order, err := record.ParseStartOrder(s)
+		o.Wanted.StartOrder = &order
+		return err
+	}}, "start-order", "0 to 999: the lowest number starts first (none: last)")
 	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all skips the instance")
 	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "remove the protection")
 	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the source Propolis (instance migrate sets it)")

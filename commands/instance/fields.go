@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/query"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // fields are what --filter and --sort know of an instance.
@@ -19,6 +20,7 @@ func fields() []query.Field[cli.Instance] {
 		one("name", func(i cli.Instance) string { return i.Name }),
 		one("state", func(i cli.Instance) string { return i.State }),
 		{Key: "cpus", Number: func(i cli.Instance) uint64 { return uint64(i.CPUs) }},
+		{Key: "cpu_cap", Number: func(i cli.Instance) uint64 { return uint64(i.CPUCap) }, Read: capOf},
 		{Key: "memory", Number: func(i cli.Instance) uint64 { return i.Memory }, Size: true},
 		one("address", func(i cli.Instance) string { return i.Address }),
 		{Key: "since", Time: func(i cli.Instance) time.Time { return i.Since }},
@@ -26,6 +28,7 @@ func fields() []query.Field[cli.Instance] {
 		one("reason", func(i cli.Instance) string { return i.Reason }),
 		one("wanted", func(i cli.Instance) string { return i.Wanted }),
 		{Key: "protected", Flag: func(i cli.Instance) bool { return i.Protected }},
+		one("start_order", func(i cli.Instance) string { return i.StartOrder.String() }),
 		{Key: "pool", Text: func(i cli.Instance) []string { return []string{i.Pool, short(i.Pool)} }},
 		{Key: "disk", Text: disks},
 		{Key: "nic", Text: func(i cli.Instance) []string { return guests(i, func(v nic) string { return v.Over }) }},
@@ -41,6 +44,12 @@ func fields() []query.Field[cli.Instance] {
 		}),
 		{Key: "generation", Number: func(i cli.Instance) uint64 { return i.Generation }},
 	}
+}
+
+// capOf reads a cap as --cpu-cap does, in hundredths; 0 is none.
+func capOf(text string) (uint64, error) {
+	c, err := record.ParseCPUCap(text)
+	return uint64(c), err
 }
 
 func disks(i cli.Instance) []string {

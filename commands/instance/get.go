@@ -65,7 +65,7 @@ func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error 
 	case o.diff:
 		return runDiff(ctx, e, o, refs[0])
 	case o.far.Is():
-		return changeRemotely(ctx, e, o.far, cli.Mutation{}, manyFlags{parallel: 1}, refs, "")
+		return changeRemotely(ctx, e, o.far, cli.Mutation{}, manyFlags{parallel: 1}, [][]string{refs}, "")
 	}
 	list := cli.InstanceList(e)
 	if err := list.Check(e.Output); err != nil {

@@ -3,7 +3,9 @@ package instance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,9 +84,21 @@ func runLogs(ctx context.Context, e *cli.Env, o logOptions) error {
 	q := api.LogQuery{Instances: names, Service: o.service, Previous: o.previous, Since: since, Last: o.lines(e)}
 	p := &linePrinter{e: e, other: o.service != "", print: list.Follow(e.Streams.Out, e.Output)}
 	p.of(names)
-	if o.follow {
-		e.Progress.Follows()
+	if !o.follow {
+		return printLogs(ctx, e, o, q, p)
 	}
+	e.Progress.Follows()
+	ctx, release := e.Streams.Out.WhileRead(ctx)
+	defer release()
+	err = printLogs(ctx, e, o, q, p)
+	if gone := context.Cause(ctx); errors.Is(gone, syscall.EPIPE) {
+		return gone
+	}
+	return err
+}
+
+// printLogs prints the lines as they are asked for.
+func printLogs(ctx context.Context, e *cli.Env, o logOptions, q api.LogQuery, p *linePrinter) (err error) {
 	switch {
 	case o.raw && o.far.Is():
 		return askRaw(ctx, e, o.far, q, o.follow, p.asLogged)

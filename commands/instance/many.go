@@ -58,12 +58,23 @@ type one func(context.Context, instance.Settings, operation.Env, record.Record) 
 func eachOf[T any](
 	ctx context.Context, e *cli.Env, all []T, name func(T) string, parallel int, do func(context.Context, T) (instance.Result, error),
 ) ([]instance.Result, error) {
-	if len(all) < 2 {
-		return instance.Each(ctx, all, name, parallel, do)
+	return eachInWaves(ctx, e, [][]T{all}, name, parallel, do)
+}
+
+// eachInWaves does a verb with each of many, as instance.EachInWaves, and shows that.
+func eachInWaves[T any](
+	ctx context.Context, e *cli.Env, waves [][]T, name func(T) string, parallel int, do func(context.Context, T) (instance.Result, error),
+) ([]instance.Result, error) {
+	of := 0
+	for _, wave := range waves {
+		of += len(wave)
 	}
-	end, done := e.Progress.Many(len(all))
+	if of < 2 {
+		return instance.EachInWaves(ctx, waves, name, parallel, do)
+	}
+	end, done := e.Progress.Many(of)
 	defer done()
-	return instance.Each(ctx, all, name, parallel, func(ctx context.Context, one T) (instance.Result, error) {
+	return instance.EachInWaves(ctx, waves, name, parallel, func(ctx context.Context, one T) (instance.Result, error) {
 		begun := e.Now()
 		result, err := do(ctx, one)
 		end(name(one), e.Now().Sub(begun), err)
@@ -73,7 +84,7 @@ func eachOf[T any](
 
 // forEach does a verb with all instances that pick takes, and prints them as they
 // are then, also where some failed.
-func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick func(instance.Instance) bool, do one) error {
+func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, sequence sequence, pick func(instance.Instance) bool, do one) error {
 	if err := cli.InstanceList(e).Check(e.Output); err != nil {
 		return err
 	}
@@ -94,7 +105,8 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 	some := func(i instance.Instance) bool {
 		return slices.ContainsFunc(picked, func(p instance.Instance) bool { return p.ID == i.ID })
 	}
-	results, failed := eachOf(ctx, e, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
+	inOrder := waves(sequence, picked, func(i instance.Instance) record.StartOrder { return i.Spec.StartOrder })
+	results, failed := eachInWaves(ctx, e, inOrder, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
 		result, err := do(ctx, s, env, i.Record)
 		if cli.Is[*record.NotFoundError](err) {
 			e.Progress.Say("instance %q was deleted meanwhile: nothing to do", i.Name)
@@ -102,13 +114,13 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 		}
 		return result, err
 	})
-	return printDone(ctx, e, m, s, env, some, results, failed)
+	return printDone(ctx, e, m, s, env, some, ordered(sequence, results), failed)
 }
 
 // each does a verb with the instances that are named, and prints them as they are then,
 // also where some failed.
 func each(
-	ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, refs []string,
+	ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, sequence sequence, refs []string,
 	do func(context.Context, instance.Settings, operation.Env, string) (instance.Result, error),
 ) error {
 	if err := f.checkParallel(); err != nil {
@@ -130,10 +142,14 @@ func each(
 		return err
 	}
 	some := func(i instance.Instance) bool { return slices.Contains(refs, i.Name) || slices.Contains(refs, i.ID) }
-	results, failed := eachOf(ctx, e, refs, itself, f.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+	inOrder, err := wavesHere(ctx, e, s, sequence, refs)
+	if err != nil {
+		return err
+	}
+	results, failed := eachInWaves(ctx, e, inOrder, itself, f.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
 		return do(ctx, s, env, ref)
 	})
-	return printDone(ctx, e, m, s, env, some, results, failed)
+	return printDone(ctx, e, m, s, env, some, ordered(sequence, results), failed)
 }
 
 // itself is how a reference is named in an error.
@@ -142,13 +158,12 @@ func itself(ref string) string { return ref }
 // printDone prints what came of a verb on many: a plan, or the instances as they are now.
 func printDone(
 	ctx context.Context, e *cli.Env, m cli.Mutation, s instance.Settings, env operation.Env,
-	some func(instance.Instance) bool, results []instance.Result, failed error,
+	some func(instance.Instance) bool, reports []operation.Report, failed error,
 ) error {
-	var reports, broken []operation.Report
-	for _, r := range results {
-		reports = append(reports, r.Report)
-		if r.Report.Outcome.Err() != nil { // what the others have made is not left: it is what was asked for
-			broken = append(broken, r.Report)
+	var broken []operation.Report
+	for _, r := range reports {
+		if r.Outcome.Err() != nil { // what the others have made is not left: it is what was asked for
+			broken = append(broken, r)
 		}
 	}
 	if m.Dry() && failed == nil {
@@ -195,7 +210,7 @@ func runEnsureAll(ctx context.Context, e *cli.Env, o ensureOptions) error {
 		c := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.Dry(), Keep: o.Keep}
 		return s.Ensure(ctx, env, c)
 	}
-	return forEach(ctx, e, o.Mutation, o.manyFlags, instance.WantedUp, ensure)
+	return forEach(ctx, e, o.Mutation, o.manyFlags, inStartOrder, instance.WantedUp, ensure)
 }
 
 // runStopAll removes everything that the selected instances have on the sled. Their
@@ -206,5 +221,5 @@ func runStopAll(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, gr
 		c := instance.StopRequest{Verb: "instance stop", Ref: r.ID, Evacuate: true, DryRun: m.Dry(), Grace: &grace}
 		return s.Stop(ctx, env, c)
 	}
-	return forEach(ctx, e, m, f, pick, stop)
+	return forEach(ctx, e, m, f, allAtOnce, pick, stop)
 }

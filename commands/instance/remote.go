@@ -21,7 +21,7 @@ import (
 type remote = cli.Remote
 
 // changeRemotely has an agent change instances, and prints them as they are then.
-func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, f manyFlags, refs []string, state string) error {
+func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, f manyFlags, waves [][]string, state string) error {
 	list := cli.InstanceList(e)
 	if err := cmp.Or(list.Check(e.Output), f.checkParallel()); err != nil {
 		return err
@@ -36,7 +36,7 @@ func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, f
 	}
 	var shown []cli.Instance
 	var mu sync.Mutex
-	failed := eachRemotely(ctx, f, refs, func(ctx context.Context, ref string) error {
+	failed := eachRemotely(ctx, f, waves, func(ctx context.Context, ref string) error {
 		now, err := ask(ctx, ref)
 		if err == nil && now != nil {
 			mu.Lock()
@@ -48,19 +48,19 @@ func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, f
 	switch {
 	case len(shown) == 0:
 		return failed
-	case len(refs) == 1:
+	case len(slices.Concat(waves...)) == 1:
 		return list.PrintOne(e.Streams.Out, e.Output, shown[0])
 	}
 	return errors.Join(failed, list.Print(e.Streams.Out, e.Output, cli.ByName(shown, func(i cli.Instance) string { return i.Name })))
 }
 
-// eachRemotely asks an agent for each of many instances. The error is that of the
-// only one, or a *instance.PartialError.
-func eachRemotely(ctx context.Context, f manyFlags, refs []string, ask func(ctx context.Context, ref string) error) error {
-	_, err := instance.Each(ctx, refs, itself, f.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+// eachRemotely asks an agent for each of many instances, one wave after the other. The error
+// is that of the only one, or a *instance.PartialError.
+func eachRemotely(ctx context.Context, f manyFlags, waves [][]string, ask func(ctx context.Context, ref string) error) error {
+	_, err := instance.EachInWaves(ctx, waves, itself, f.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
 		return instance.Result{}, ask(ctx, ref)
 	})
-	if some, ok := errors.AsType[*instance.PartialError](err); ok && len(refs) == 1 {
+	if some, ok := errors.AsType[*instance.PartialError](err); ok && some.Of == 1 {
 		return some.Failures[0].Err
 	}
 	return err
@@ -82,7 +82,7 @@ func deleteRemotely(ctx context.Context, e *cli.Env, r remote, o deleteOptions, 
 		// Without it, the agent would delete what has arrived, too.
 		return &cli.UsageError{Text: "an agent cannot be asked for --migration-id", Advice: "run it on the sled"}
 	}
-	return eachRemotely(ctx, o.manyFlags, refs, func(ctx context.Context, ref string) error {
+	return eachRemotely(ctx, o.manyFlags, [][]string{refs}, func(ctx context.Context, ref string) error {
 		err := c.Delete(ctx, ref)
 		if f, said := cli.SaidByAgent(err); said && f.Exit == failure.ExitNotFound && !o.mustExist {
 			e.Progress.Tell(fmt.Sprintf("no instance %q: nothing to do", ref))

@@ -27,7 +27,8 @@ func newStart(env *cli.Env) *cobra.Command {
 		Use:   "start [NAME|UUID|PATTERN ...]",
 		Short: "Start recorded instances",
 		Long: `Start recorded instances, with the addresses and MACs that they had. A running instance stays as it is. With --all, sledctl starts
-every instance; instance ensure --all starts only those that were not stopped by name.
+every instance; instance ensure --all starts only those that were not stopped by name. sledctl follows
+their start order (instance ensure).
 ` + selectionHelp,
 		Example: `  sledctl instance start web1
   sledctl instance start 'web*' --state stopped`,
@@ -39,7 +40,7 @@ every instance; instance ensure --all starts only those that were not stopped by
 			if f.many() {
 				sel.name([]string{"*"})
 			}
-			return onSelected(ctx, env, far, m, f, sel, bulk{verb: "start"}, api.WantRunning, startRecorded("instance start", m))
+			return onSelected(ctx, env, far, m, f, sel, bulk{verb: "start", sequence: inStartOrder}, api.WantRunning, startRecorded("instance start", m))
 		}),
 	}
 	m.Add(cmd, true)
@@ -78,7 +79,7 @@ not answer, ends with its zone, and sledctl reports that. sledctl does not ask t
 --grace 0, Propolis is not asked either.
 
 With --all, sledctl stops every instance and keeps which of them are wanted running: instance ensure --all starts those again. Use it to
-shut the sled down.
+shut the sled down. Stopping does not follow the start order: all instances stop at once.
 ` + selectionHelp + askedHelp,
 		Example: `  sledctl instance stop web1 web2
   sledctl instance stop 'web*' --filter vlan=100

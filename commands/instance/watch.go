@@ -40,6 +40,8 @@ With --agent the command continues after a restart of the agent: it says so, and
 // if it is given.
 func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string, picks func(cli.Instance) bool) error {
 	e.Progress.Follows()
+	ctx, release := e.Streams.Out.WhileRead(ctx)
+	defer release()
 	list := cli.InstanceList(e)
 	if err := list.Check(e.Output); err != nil {
 		return err
@@ -65,7 +67,11 @@ func runWatch(ctx context.Context, e *cli.Env, far remote, refs []string, picks 
 		return err
 	}
 	print := picked(list.Follow(e.Streams.Out, e.Output), picks)
-	return watch.Watch(ctx, s, op, pick, func(i instance.Instance) error { return print(cli.ShowInstance(i)) }, nil)
+	err = watch.Watch(ctx, s, op, pick, func(i instance.Instance) error { return print(cli.ShowInstance(i)) }, nil)
+	if ctx.Err() != nil { // what it was doing then is not why it ends
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // picked prints what is picked alone.

@@ -129,7 +129,8 @@ func runShow(ctx context.Context, e *cli.Env) error {
 	if e.Output.Format == terminal.FormatJSON {
 		return terminal.List[shownLedger]{Kind: "Ledger"}.PrintOne(e.Streams.Out, e.Output, s)
 	}
-	return ledgerLines().Print(e.Streams.Out, e.Output, s.lines())
+	short := e.Output.Screen(e.Streams.Out) && e.Streams.Out.Width() < widthOfFiles
+	return ledgerLines().Print(e.Streams.Out, e.Output, s.lines(short))
 }
 
 func describe(view ledger.View) shownLedger {
@@ -167,15 +168,22 @@ func counted(view ledger.View) map[string]int {
 	return counts
 }
 
-func (s shownLedger) lines() []shownLine {
+// widthOfFiles is what a line with the name of a copy's file needs.
+const widthOfFiles = 101
+
+// lines are what is printed. Short ones name a copy's pool, not the file there, so that a narrow
+// terminal has a table.
+func (s shownLedger) lines(short bool) []shownLine {
 	lines := []shownLine{{"ledger", s.Ledger, fmt.Sprintf("seq %d, hash %s, epoch %d", s.Seq, s.Hash, s.Epoch)}}
 	for _, m := range slices.Concat(s.Members, s.Lost) {
 		detail := m.File
-		if m.Missing != "" {
+		switch {
+		case m.Missing != "" && m.Pool != "":
+			detail = "pool " + m.Pool + ", missing: " + m.Missing
+		case m.Missing != "":
 			detail = "missing: " + m.Missing
-			if m.Pool != "" {
-				detail = "pool " + m.Pool + ", " + detail
-			}
+		case m.Pool != "" && short:
+			detail = "pool " + m.Pool
 		}
 		lines = append(lines, shownLine{"copy", m.Copy, detail})
 	}

@@ -180,7 +180,7 @@ func TestAnEventInJSON(t *testing.T) {
 
 func TestSignalsSayWhatEndsAndWhatIsLeft(t *testing.T) {
 	var b Board
-	if got := b.Interrupted("^C"); got != "^C: nothing more is begun" {
+	if got := b.Interrupted("^C", nil); got != "^C: nothing more is begun" {
 		t.Error(got)
 	}
 	if lines, left := Abandoned("^C", b.All()); left || len(lines) != 1 {
@@ -194,7 +194,7 @@ func TestSignalsSayWhatEndsAndWhatIsLeft(t *testing.T) {
 	clone := action("zone.clone", zone, "", plan.Modify)
 	b.Note(at(1), started("web17", 5, clone))
 	want := `^C: web17: "clone the zone" ends first (it cannot be stopped), then 2 things are taken back; ^C again stops at once and leaves it all`
-	if got := b.Interrupted("^C"); got != want {
+	if got := b.Interrupted("^C", nil); got != want {
 		t.Error(got)
 	}
 	lines, left := Abandoned("^C", b.All())
@@ -205,7 +205,23 @@ func TestSignalsSayWhatEndsAndWhatIsLeft(t *testing.T) {
 		t.Error(diff)
 	}
 	b.Note(at(1), started("web18", 5, clone))
-	if got := b.Interrupted("^C"); !strings.HasPrefix(got, "^C: 2 operations end their steps and are taken back; ^C again") {
+	if got := b.Interrupted("^C", nil); !strings.HasPrefix(got, "^C: 2 operations end their steps and are taken back; ^C again") {
+		t.Error(got)
+	}
+}
+
+// A migration is not waited for any longer: its memory moves on where it has begun to.
+func TestASignalSaysWhatAMigrationDoes(t *testing.T) {
+	var b Board
+	b.Note(at(0), started("web17", 5, action("instance.send", "instance web17", "", plan.Modify)))
+	m := &Move{Name: "web17", Since: at(0)}
+	want := "^C: web17: the target removes what it has made, if no memory moves yet; ^C again stops at once and leaves it all"
+	if got := b.Interrupted("^C", []*Move{m}); got != want {
+		t.Error(got)
+	}
+	m.Enter(at(1), "RamPush")
+	want = "^C: web17: its memory moves on (RamPush), which cannot be cancelled now; ^C again stops at once and leaves it all"
+	if got := b.Interrupted("^C", []*Move{{Name: "web1"}, m}); got != want {
 		t.Error(got)
 	}
 }
@@ -217,7 +233,7 @@ func TestWhatIsNotTakenBackIsNotSaidTo(t *testing.T) {
 		e.Undoes = false
 		b.Note(at(0), e)
 	}
-	if got := b.Interrupted("SIGTERM"); !strings.HasPrefix(got, "SIGTERM: instance ensure: it stops waiting; SIGTERM again") {
+	if got := b.Interrupted("SIGTERM", nil); !strings.HasPrefix(got, "SIGTERM: instance ensure: it stops waiting; SIGTERM again") {
 		t.Error(got)
 	}
 }
@@ -244,11 +260,11 @@ func TestWhatHasBegunDoesNotWaitBetweenSteps(t *testing.T) {
 	if got := b.Lines(at(1), 79, 20)[0]; !strings.HasPrefix(got, "instance ensure   0 of 3 done, 1 at work, 2 wait ") {
 		t.Error(got)
 	}
-	if got := b.Interrupted("^C"); got != "^C: nothing more is begun" {
+	if got := b.Interrupted("^C", nil); got != "^C: nothing more is begun" {
 		t.Error(got)
 	}
 	b.Note(at(1), started("web2", 1, clone))
-	if got := b.Interrupted("^C"); !strings.HasSuffix(got, ", 1 is not begun; ^C again stops at once and leaves it all") {
+	if got := b.Interrupted("^C", nil); !strings.HasSuffix(got, ", 1 is not begun; ^C again stops at once and leaves it all") {
 		t.Error(got)
 	}
 	b.End("web1", time.Second, nil)

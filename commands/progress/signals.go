@@ -5,19 +5,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/plan"
 )
 
 // Interrupted is what happens now that a signal has come: what ends first, what is taken
-// back then, and how many instances are not begun.
-func (b *Board) Interrupted(signal string) string {
+// back then, and how many instances are not begun. Moves are the migrations that are on their way.
+func (b *Board) Interrupted(signal string, moves []*Move) string {
 	at := b.AtWork()
 	text := signal + ": "
 	switch len(at) {
 	case 0:
 		return text + "nothing more is begun"
 	case 1:
-		text += at[0].interrupted()
+		text += at[0].interrupted(moves)
 	default:
 		text += fmt.Sprintf("%d operations end their steps", len(at))
 		if slices.ContainsFunc(at, func(w *Work) bool { return w.Undoes }) {
@@ -37,11 +38,19 @@ func (b *Board) Interrupted(signal string) string {
 }
 
 // interrupted is what the operation still does.
-func (w *Work) interrupted() string {
+func (w *Work) interrupted(moves []*Move) string {
 	running := w.Running[len(w.Running)-1].Action
 	text := w.Called() + ": "
 	if w.Undoing {
 		return text + "what was made is taken back already"
+	}
+	if running.Step.Verb() == "instance.send" { // it ends at once; what it asked for may not
+		for _, m := range moves {
+			if m.Name == w.Name && len(m.phases) > 0 && m.phase() != "Error" {
+				return text + "its memory moves on (" + terminal.Printable(m.phase()) + "), which cannot be cancelled now"
+			}
+		}
+		return text + "the target removes what it has made, if no memory moves yet"
 	}
 	if running.Change == plan.Wait {
 		text += "it stops waiting"

@@ -96,11 +96,14 @@ func (f Field[T]) number(operator, value string) (func(T) bool, error) {
 		return nil, fmt.Errorf("%s is a number, which has no %s", f.Key, operator)
 	}
 	parse := func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }
-	if f.Size {
+	switch {
+	case f.Size:
 		parse = terminal.ParseSize
+	case f.Read != nil:
+		parse = f.Read
 	}
 	wanted, err := parse(value)
-	if err != nil && !f.Size {
+	if err != nil && !f.Size && f.Read == nil {
 		return nil, fmt.Errorf("%q is not a whole number", value)
 	}
 	return func(item T) bool { return holds(cmp.Compare(f.Number(item), wanted)) }, err

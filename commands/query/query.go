@@ -20,9 +20,11 @@ type Field[T any] struct {
 	Key string
 	// Text may have several values: an expression holds if it holds of one of them.
 	Text func(T) []string
-	// Number is compared as a number, and written as a size where Size is set.
+	// Number is compared as a number, and written as a size where Size is set, or as Read
+	// reads it, if that is.
 	Number func(T) uint64
 	Size   bool
+	Read   func(string) (uint64, error)
 	// Time is compared by its age. The zero time is not known, and nothing holds of it.
 	Time func(T) time.Time
 	// Flag is true or false.

@@ -3,6 +3,7 @@ package reap
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/commands/terminal"
@@ -17,19 +18,27 @@ func screen(s *terminal.Stream, objects []shownObject, foreign int, dry bool) er
 	for _, line := range terminal.Wrapped(summary(objects, foreign, dry), s.Width()) {
 		b.WriteString(s.Style(terminal.Strong, line) + "\n")
 	}
+	before := ""
 	for i, g := range grouped(changes(objects)) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
 		said := g.said()
-		if len(g.names) == 1 {
+		again := said == before
+		before = said
+		if len(g.names) == 1 && len(short(g.names[0])) <= s.Width()-labelWidth {
 			writeLabelled(&b, s, g.kind, []string{short(g.names[0])}, terminal.Strong)
 			writeLabelled(&b, s, "", terminal.Wrapped(short(said), s.Width()-labelWidth), g.style)
 			continue
 		}
-		said = fmt.Sprintf("%d, %s", len(g.names), said)
+		if again {
+			said = "for the same reason"
+		}
+		if len(g.names) > 1 {
+			said = fmt.Sprintf("%d, %s", len(g.names), said)
+		}
 		writeLabelled(&b, s, g.kind, terminal.Wrapped(short(said), s.Width()-labelWidth), g.style)
-		writeLabelled(&b, s, "", terminal.Wrapped(short(strings.Join(g.names, " ")), s.Width()-labelWidth), terminal.Plain)
+		writeNames(&b, s, short(strings.Join(g.names, " ")))
 	}
 	if len(objects) > 0 {
 		b.WriteString("\n")
@@ -49,6 +58,30 @@ func writeLabelled(b *bytes.Buffer, s *terminal.Stream, label string, lines []st
 		fmt.Fprintf(b, "%-*s%s\n", labelWidth, label, s.Style(style, line))
 		label = ""
 	}
+}
+
+// writeNames puts as many names on a line as fit behind the labels. Names are copied: one that does
+// not fit there has a line of its own further left, and is not broken if that is enough.
+func writeNames(b *bytes.Buffer, s *terminal.Stream, names string) {
+	const further = 2
+	short := []string{}
+	write := func() {
+		if len(short) > 0 {
+			writeLabelled(b, s, "", terminal.Wrapped(strings.Join(short, " "), s.Width()-labelWidth), terminal.Plain)
+		}
+		short = nil
+	}
+	for name := range strings.FieldsSeq(names) {
+		if len(name) <= s.Width()-labelWidth {
+			short = append(short, name)
+			continue
+		}
+		write()
+		for _, line := range terminal.Wrapped(name, s.Width()-further) {
+			fmt.Fprintf(b, "%*s%s\n", further, "", line)
+		}
+	}
+	write()
 }
 
 // summary counts all objects: by what is done with them, else by what they are.
@@ -109,22 +142,36 @@ func changes(objects []shownObject) []shownObject {
 	return some
 }
 
-// group are objects of a kind that one reason holds for.
+// group are objects of a kind that one reason holds for, but for the instance in it.
 type group struct {
-	kind  string
-	first shownObject
-	names []string
-	style terminal.Style
+	kind      string
+	first     shownObject
+	names     []string
+	instances []string // in the reason, each once
+	style     terminal.Style
 }
 
-func (g group) said() string { return objectList().Tall.Detail(g.first) }
+// said is the verdict and the reason. What killed operations left is said in fewer words than in
+// a list, with all instances, so that three of them fit on a screen.
+func (g group) said() string {
+	o := g.first
+	if verb, _, killed := reap.LeftBy(o.Reason); killed {
+		o.Reason = "left by unfinished " + verb + " of " + strings.Join(slices.Sorted(slices.Values(g.instances)), " ")
+	}
+	return objectList().Tall.Detail(o)
+}
 
 // grouped is in the order of the first ones.
 func grouped(objects []shownObject) []*group {
 	var all []*group
 	found := map[string]*group{}
 	for _, o := range objects {
-		key := strings.Join([]string{o.Kind, string(o.Verdict), o.Result, o.Reason}, "\x00")
+		reason := o.Reason
+		verb, instance, killed := reap.LeftBy(reason)
+		if killed {
+			reason = "left by " + verb
+		}
+		key := strings.Join([]string{o.Kind, string(o.Verdict), o.Result, reason}, "\x00")
 		g := found[key]
 		if g == nil {
 			g = &group{kind: o.Kind, first: o, style: objectList().Tall.Style(o)}
@@ -132,6 +179,9 @@ func grouped(objects []shownObject) []*group {
 			all = append(all, g)
 		}
 		g.names = append(g.names, o.Name)
+		if killed && !slices.Contains(g.instances, instance) {
+			g.instances = append(g.instances, instance)
+		}
 	}
 	return all
 }

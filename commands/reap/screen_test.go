@@ -18,7 +18,11 @@ func object(kind, name string, verdict reap.Verdict, result, reason string) show
 func TestScreen(t *testing.T) {
 	const zone = "propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2"
 	const pool = "oxp_6eb758c7-ee2e-4e47-ae36-2884c421fb31"
-	killed := "left by ensure of instance ci9, which did not end"
+	of := func(instance string) string {
+		return "left by instance ensure of instance " + instance + ", which did not end"
+	}
+	killed := of("ci9")
+	dataset := pool + "/crypt/zone/" + zone
 	for name, c := range map[string]struct {
 		objects []shownObject
 		foreign int
@@ -36,12 +40,37 @@ func TestScreen(t *testing.T) {
 			}, 5, true, `3 to remove, 1 in use, 1 held, 5 of others
 
 zone        propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2
-            orphan, to remove: left by ensure of instance ci9, which did not end
-vnic        2, orphan, to remove: left by ensure of instance ci9, which did not
-            end
+            orphan, to remove: left by unfinished instance ensure of ci9
+vnic        2, for the same reason
             vnic_propolis40 vnic_propolis41
 
 sledctl reap removes what is to be removed; --all-objects lists all 5
+`,
+		},
+		"what several left that were killed is a group, and a long name is not broken": {
+			[]shownObject{
+				object("vnic", "vnic_propolis40", reap.Orphan, resultToRemove, of("ci9")),
+				object("vnic", "vnic_propolis41", reap.Orphan, resultToRemove, of("ci10")),
+				object("dataset", dataset, reap.Orphan, resultToRemove, of("ci10")),
+				object("dataset", dataset+"/a", reap.Orphan, resultToRemove, of("ci9")),
+				object("dataset", "rpool/a", reap.Orphan, resultToRemove, of("ci9")),
+				object("directory", "/a", reap.Orphan, resultToRemove, of("ci9")),
+				object("directory", "/b", reap.Orphan, resultToRemove, "nothing needs it"),
+			}, 0, true, `7 to remove
+
+vnic        2, orphan, to remove: left by unfinished instance ensure of ci10 ci9
+            vnic_propolis40 vnic_propolis41
+dataset     3, for the same reason
+  oxp_6eb758c7/crypt/zone/propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2
+  oxp_6eb758c7/crypt/zone/
+  propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2/a
+            rpool/a
+directory   /a
+            orphan, to remove: left by unfinished instance ensure of ci9
+directory   /b
+            orphan, to remove: nothing needs it
+
+sledctl reap removes what is to be removed; --all-objects lists all 7
 `,
 		},
 		"what cannot be judged is shown": {
@@ -54,6 +83,15 @@ zone        propolis_base_1
 --all-objects lists all 1
 `,
 		},
+		"a name that has no room behind its kind is whole, below its reason": {
+			[]shownObject{object("dataset", "oxp_343b36ca/crypt/zone/propolis_instance_090b6bb1-9a09-5c47-a527-f24ec977e67b", reap.Orphan, resultToRemove, killed)}, 0, true, `1 to remove
+
+dataset     orphan, to remove: left by unfinished instance ensure of ci9
+  oxp_343b36ca/crypt/zone/propolis_instance_090b6bb1-9a09-5c47-a527-f24ec977e67b
+
+sledctl reap removes what is to be removed; --all-objects lists all 1
+`,
+		},
 		"a reap says what it did": {
 			[]shownObject{
 				object("vnic", "vnic_propolis40", reap.Orphan, resultRemoved, killed),
@@ -61,9 +99,9 @@ zone        propolis_base_1
 			}, 0, false, `1 removed, 1 left
 
 vnic        vnic_propolis40
-            orphan, removed: left by ensure of instance ci9, which did not end
+            orphan, removed: left by unfinished instance ensure of ci9
 vnic        vnic_propolis41
-            orphan, left: left by ensure of instance ci9, which did not end
+            orphan, left: left by unfinished instance ensure of ci9
 
 --all-objects lists all 2
 `,

@@ -35,8 +35,10 @@ func printChange(e *cli.Env, f flags, s status.Status) error {
 	return err
 }
 
-// follow prints whenever the line changes.
+// follow prints whenever the line changes, as long as a process reads it.
 func follow(ctx context.Context, e *cli.Env, f flags, now looked) error {
+	ctx, release := e.Streams.Out.WhileRead(ctx)
+	defer release()
 	printed := ""
 	for {
 		if line := now.Line(); line != printed {
@@ -51,7 +53,11 @@ func follow(ctx context.Context, e *cli.Env, f flags, now looked) error {
 		case <-time.After(f.watch):
 		}
 		var err error
-		if now, err = f.look(ctx, e); err != nil {
+		now, err = f.look(ctx, e)
+		switch {
+		case ctx.Err() != nil: // what it has seen then is not the sled
+			return context.Cause(ctx)
+		case err != nil:
 			return err
 		}
 	}

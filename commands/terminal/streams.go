@@ -6,11 +6,13 @@ package terminal
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/charmbracelet/lipgloss"
 	"golang.org/x/term"
@@ -42,6 +44,7 @@ type Stream struct {
 	// Second says that there is a second screen, behind which the first one stays as it is.
 	Second bool
 
+	file   *os.File // if it is one
 	width  func() int
 	height func() int // nil: unknown
 	styles *lipgloss.Renderer
@@ -49,10 +52,14 @@ type Stream struct {
 	wrote  atomic.Bool
 }
 
-// Write is part of io.Writer. Failed remembers its first error.
+// Write is part of io.Writer. Failed remembers its first error; that of a terminal that hung up
+// (EIO, or ENXIO in write(2) of illumos) is syscall.EPIPE, as that of a pipe that no process reads.
 func (s *Stream) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
 	s.wrote.Store(true)
+	if s.Terminal && (errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENXIO)) {
+		err = syscall.EPIPE
+	}
 	if err != nil {
 		s.failed.CompareAndSwap(nil, &err)
 	}
@@ -114,6 +121,7 @@ func systemStream(f *os.File, environ []string) *Stream {
 		return w
 	}
 	s := newStream(f, terminal, environ, width)
+	s.file = f
 	s.height = func() int {
 		_, h, err := term.GetSize(int(f.Fd()))
 		if err != nil {

@@ -50,7 +50,10 @@ func (m *model) draw(paint painter) []string {
 		}
 		body = p.seen(m.room())
 	default:
-		body = m.table(paint)
+		if !m.still {
+			m.drawn = m.table(paint)
+		}
+		body = m.drawn
 	}
 	lines = append(lines, body[:min(len(body), m.room())]...)
 	for len(lines) < m.height-len(below) {
@@ -97,7 +100,7 @@ func (m *model) head(paint painter) string {
 	if m.paused {
 		right = "paused   " + right
 	}
-	name, word, count := m.verdict.name, m.verdict.word, m.verdict.count()
+	name, word, count := cmp.Or(m.afar.Name(), m.verdict.name), m.verdict.word, m.verdict.count()
 	plain := strings.TrimSpace(name + " " + word + count)
 	if len(plain)+len(right) >= m.width {
 		plain, count = strings.TrimSpace(name+" "+word), ""
@@ -117,9 +120,9 @@ func (m *model) head(paint painter) string {
 func (m *model) second(paint painter) []string {
 	switch {
 	case m.opened != nil:
-		return whole("sledctl "+m.opened.title, m.width, terminal.Strong, paint)
+		return whole(m.afar.Typed("sledctl "+m.opened.title), m.width, terminal.Strong, paint)
 	case m.view != viewVMs && views[m.view].words != nil:
-		return whole("sledctl "+strings.Join(views[m.view].words, " "), m.width, terminal.Strong, paint)
+		return whole(m.text(views[m.view].words), m.width, terminal.Strong, paint)
 	case m.view != viewVMs:
 		return []string{""}
 	}
@@ -168,10 +171,11 @@ func (m *model) status(paint painter) []string {
 // question shows a command, and asks whether it is wanted.
 func (m *model) question(c command, paint painter) []string {
 	const asks = "run it? [y/N]"
-	if line := c.text() + "   " + asks; ansi.StringWidth(line) <= m.width {
+	text := m.text(c.words)
+	if line := text + "   " + asks; ansi.StringWidth(line) <= m.width {
 		return []string{paint(terminal.Strong, line)}
 	}
-	return append(whole(c.text(), m.width, terminal.Strong, paint), paint(terminal.Strong, asks))
+	return append(whole(text, m.width, terminal.Strong, paint), paint(terminal.Strong, asks))
 }
 
 // hint are the keys that matter here; a narrow terminal has room for fewer.

@@ -124,3 +124,48 @@ func TestAScreenIsDrawnSoon(t *testing.T) {
 		t.Errorf("forty VMs are drawn in %v, more than %v", least, drawing)
 	}
 }
+
+// With many VMs it looks more rarely, so that a look at each costs no more in the end. What
+// asks no VM is looked at as often as ever.
+func TestItLooksMoreRarelyAtMany(t *testing.T) {
+	began := time.Unix(0, 0)
+	for name, c := range map[string]struct {
+		vms    int
+		view   view
+		opened *page
+		after  time.Duration
+		due    bool
+	}{
+		"forty":                    {40, viewVMs, nil, 2 * time.Second, true},
+		"forty, a tick comes soon": {40, viewVMs, nil, 1990 * time.Millisecond, true},
+		"forty, looked just now":   {40, viewVMs, nil, 900 * time.Millisecond, false},
+		"a thousand":               {1000, viewVMs, nil, 17 * time.Second, false},
+		"a thousand, later":        {1000, viewVMs, nil, 20 * time.Second, true},
+		"a thousand, at work":      {1000, viewWork, nil, 2 * time.Second, true},
+		"a thousand, one opened":   {1000, viewVMs, &page{}, 2 * time.Second, true},
+	} {
+		l := loop{m: &model{now: began.Add(c.after), view: c.view, opened: c.opened}, began: began}
+		l.m.verdict.vms = c.vms
+		if l.due() != c.due {
+			t.Errorf("%s: due is %v", name, !c.due)
+		}
+	}
+	if forty, many := verdictRest(40), verdictRest(1000); forty != 10*time.Second || many != time.Minute {
+		t.Errorf("it asks how the sled is every %v with 40 VMs, every %v with 1000", forty, many)
+	}
+}
+
+// A clock that ticks has nothing else drawn again.
+func TestATickDrawsTheClockOnly(t *testing.T) {
+	m := &model{width: 80, height: 24, now: time.Unix(0, 0), vms: []cli.Instance{{Name: "web1", State: "running"}}}
+	before := strings.Join(m.draw(plain), "\n")
+	m.vms[0].Name, m.now, m.still = "web2", m.now.Add(time.Second), true
+	after := strings.Join(m.draw(plain), "\n")
+	if after == before || !strings.Contains(after, "web1") {
+		t.Errorf("from\n%s\nto\n%s", before, after)
+	}
+	m.still = false
+	if again := strings.Join(m.draw(plain), "\n"); !strings.Contains(again, "web2") {
+		t.Errorf("never again: %s", again)
+	}
+}

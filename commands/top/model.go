@@ -46,15 +46,6 @@ type command struct {
 	lends bool // it has the terminal until it ends
 }
 
-// text is how she would type it.
-func (c command) text() string {
-	text := "sledctl"
-	for _, word := range c.words {
-		text += " " + host.Quote(word)
-	}
-	return text
-}
-
 // verdict is how the sled is; zero: not looked at yet.
 type verdict struct {
 	name, word string
@@ -77,6 +68,7 @@ func (v verdict) count() string {
 type model struct {
 	width, height int
 	now           time.Time
+	afar          cli.Afar // how commands are typed that act on the sled
 
 	verdict verdict
 	vms     []cli.Instance
@@ -87,6 +79,8 @@ type model struct {
 	pages   [len(views)]page
 	opened  *page // over the view
 
+	drawn  []string        // the table, when it was drawn last
+	still  bool            // nothing but the clock has moved since
 	at     string          // the name of the VM that the cursor is on
 	first  int             // the first VM that is seen
 	marked map[string]bool // VMs by name
@@ -117,6 +111,15 @@ type effect struct {
 }
 
 var lookNow = []effect{{look: true}}
+
+// text is how the operator would type a command where she is.
+func (m *model) text(words []string) string {
+	text := "sledctl"
+	for _, word := range words {
+		text += " " + host.Quote(word)
+	}
+	return m.afar.Typed(text)
+}
 
 // listing is the command that lists the VMs as they are shown.
 func (m *model) listing() []string {
@@ -327,11 +330,11 @@ func (m *model) answer(key string) []effect {
 	c := m.asked
 	m.asked = nil
 	if key != "y" || !m.showsAll(*c) {
-		m.said = "not run: " + c.text()
+		m.said = "not run: " + m.text(c.words)
 		return nil
 	}
 	m.marked = nil
-	m.said = "at work: " + c.text()
+	m.said = "at work: " + m.text(c.words)
 	return []effect{{run: c}}
 }
 

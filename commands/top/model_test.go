@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/sleds"
 	"github.com/sledctl/sledctl/commands/terminal"
 )
 
@@ -121,7 +122,7 @@ func TestWhatIsAskedIsNotCut(t *testing.T) {
 		m.trouble = "no copy of the ledger: no place to look for one; to prepare the sled, run: sledctl bootstrap"
 		lines := m.draw(plain)
 		text := strings.Join(strings.Fields(strings.Join(lines, " ")), " ")
-		for _, want := range []string{m.asked.text() + " run it?", m.trouble, "web19"} {
+		for _, want := range []string{m.text(m.asked.words) + " run it?", m.trouble, "web19"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("at %d, %q is not whole:\n%s", width, want, strings.Join(lines, "\n"))
 			}
@@ -231,8 +232,32 @@ func TestACommandIsAskedForWhole(t *testing.T) {
 	}
 	m = shown(60, 24)
 	typed(m, append(append([]string{"m"}, letters("a sled;")...), "enter")...)
-	if got := m.asked.text(); got != "sledctl instance migrate web00 --to 'a sled;'" {
+	if got := m.text(m.asked.words); got != "sledctl instance migrate web00 --to 'a sled;'" {
 		t.Errorf("a shell would read %s otherwise", got)
+	}
+}
+
+// An operator who named the sled reads its name on every page, and each command as she would type
+// it where she is.
+func TestTopOfASledThatWasNamed(t *testing.T) {
+	m := shown(80, 24)
+	m.afar = sleds.Of([]string{"instance", "storage", "trace"}).Named("two", sleds.Sled{SSH: "root@two"})
+	for _, c := range []struct{ key, want string }{
+		{"1", "two TROUBLE 7 problems"},
+		{"2", "sledctl --sled two storage list"},
+		{"3", "two TROUBLE 7 problems"},
+		{"1", "40 VMs"},
+		{"e", "sledctl --sled two instance ensure web00   run it? [y/N]"},
+		{"n", "not run: sledctl --sled two instance ensure web00"},
+	} {
+		typed(m, c.key)
+		if text := strings.Join(m.draw(plain), "\n"); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %q is not in\n%s", c.key, c.want, text)
+		}
+	}
+	m.opened = opening([]string{"instance", "get", "web00"})
+	if text := strings.Join(m.draw(plain), "\n"); !strings.Contains(text, "sledctl --sled two instance get web00") {
+		t.Errorf("the page of a VM is\n%s", text)
 	}
 }
 

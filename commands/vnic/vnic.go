@@ -254,11 +254,7 @@ func checkVNIC(v *network.VNIC) error {
 }
 
 func printRunVNICs(_ context.Context, e *cli.Env, r record.Record) error {
-	var shown []shownVNIC
-	for _, v := range append([]record.VNIC{r.Incarnation.Control}, r.Incarnation.Guests...) {
-		shown = append(shown, shownVNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
-	}
-	return vnicList().Print(e.Streams.Out, e.Output, shown)
+	return vnicList().Print(e.Streams.Out, e.Output, api.VNICsOf(r))
 }
 
 func newDelete(env *cli.Env) *cobra.Command {

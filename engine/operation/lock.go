@@ -238,6 +238,7 @@ func follow(env Env, locked *LockedError) (end func()) {
 			h := holderOf(env.Host.Files(), LockName(env.RunDir, locked.Subject))
 			if h.PID > 0 && (h.PID != last.PID || h.At != last.At || h.Step != last.Step) {
 				last = h
+				h.Name = cmp.Or(h.Name, locked.Holder.Name) // it has just begun
 				env.Awaits(LockedBy(locked.Subject, h))
 			}
 		}

@@ -192,11 +192,12 @@ func LockedBy(subject string, h Holder) *LockedError {
 // Error names the holder.
 func (e *LockedError) Error() string {
 	h := e.Holder
-	if h.PID == 0 {
-		return fmt.Sprintf("%s is being worked on by another process", e.Subject)
+	called := cmp.Or(h.Name, e.Subject)
+	if h.PID == 0 { // it has the lock, and has not yet said who it is
+		return called + " is being worked on by another process"
 	}
 	said := fmt.Sprintf("%s is being worked on by %s (pid %d, %s) for %s",
-		cmp.Or(h.Name, e.Subject), cmp.Or(h.User, "another process"), h.PID, h.Verb, e.For.Round(time.Second))
+		called, cmp.Or(h.User, "another process"), h.PID, h.Verb, e.For.Round(time.Second))
 	if h.Steps > 0 {
 		said += fmt.Sprintf(": step %d/%d, %s", h.At, h.Steps, h.Step)
 	}

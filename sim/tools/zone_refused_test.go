@@ -90,7 +90,6 @@ zonecfg -z z1 -f nowhere
 zonecfg -z z1 add attr ; set name=-a ; set type=string ; set value=b ; end ; cancel
 zonecfg -z z1 add attr ; set name=a ; set type=boolean ; set value=yes ; end ; cancel
 zonecfg -z z1 add attr ; set name=a ; set type=uint ; set value=-1 ; end ; cancel
-zonecfg -z z1 add capped-cpu ; set ncpus=0 ; cancel
 zonecfg -z z1 add capped-memory ; set physical=12 ; set physical=x ; set locked=x ; cancel
 zonecfg -z z1 add capped-memory ; set physical=1G ; set swap=2G ; set locked=1536M ; end ; cancel
 zonecfg -z z1 add capped-memory ; set physical=1G ; set swap=49M ; cancel
@@ -157,8 +156,6 @@ zonecfg -z z1 add net ; set physical=v9 ; end ; add net ; set physical=v9 ; end
 zonecfg -z z1 add net ; set physical=v9 ; end ; remove net
 zonecfg -z z1 add net ; set physical=v9 ; end ; remove -F net
 zonecfg -z z1 set ip-type=shared ; add net ; set physical=net1 ; set address=10.0.0.1/24 ; end
-zonecfg -z z1 add capped-cpu ; set ncpus=1 ; end ; add capped-cpu
-zonecfg -z z1 add capped-cpu ; set ncpus=1 ; end ; add dedicated-cpu
 zonecfg -z z1 add dedicated-cpu ; set ncpus=4-2 ; end
 zonecfg -z z1 add capped-memory ; set physical=1G ; end ; add capped-memory
 zonecfg -z z1 add capped-memory ; info

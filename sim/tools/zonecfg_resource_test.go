@@ -130,7 +130,17 @@ $ zonecfg -z z1 remove
 // physical cap for rcapd(8), OmniOS as one of them.
 func TestZonecfgResourceControls(t *testing.T) {
 	s := newConfigured(t, world.Helios, "omicron1")
-	s.replay(`$ zonecfg -z z1 add capped-cpu ; set ncpus=1.5 ; end
+	s.replay(`$ zonecfg -z z1 add capped-cpu ; set ncpus=0.009 ; cancel
+! ncpus property is out of range.
+= 1
+$ zonecfg -z z1 remove capped-cpu
+! remove capped-cpu: No such resource type
+= 1
+$ zonecfg -z z1 add capped-cpu ; set ncpus=1.5 ; end
+$ zonecfg -z z1 add capped-cpu
+! The capped-cpu resource already exists.
+$ zonecfg -z z1 add dedicated-cpu
+! The capped-cpu resource already exists.
 $ zonecfg -z z1 add capped-memory ; set physical=2G ; set swap=2G ; set locked=1536M ; end
 $ zonecfg -z z1 info capped-memory
 capped-memory:

@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -57,11 +58,20 @@ func fields(r record.Record) []Change {
 	field := func(name, value string) Change { return Change{Field: name, New: value} }
 	nics := listed(r.Spec.NICs, func(n record.NIC) string { return n.LinkText() + " " + n.MAC })
 	return []Change{
-		field("name", r.Name), field("run", r.Wanted), field("cpus", strconv.Itoa(r.Spec.CPUs)), field("memory", record.SizeText(r.Spec.Memory)),
-		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool),
+		field("name", r.Name), field("run", r.Wanted), field("cpus", strconv.Itoa(r.Spec.CPUs)), field("cpu-cap", unless(r.Spec.CPUCap == 0, r.Spec.CPUCap)),
+		field("memory", record.SizeText(r.Spec.Memory)),
+		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool), field("start-order", unless(r.Spec.StartOrder == 0, r.Spec.StartOrder)),
 		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, record.ZvolDirectory) })),
 		field("nics", nics), field("protected", map[bool]string{true: "yes"}[r.Protected]),
 	}
+}
+
+// unless is the text of a value that says something.
+func unless(none bool, value fmt.Stringer) string {
+	if none {
+		return ""
+	}
+	return value.String()
 }
 
 func listed[T any](all []T, text func(T) string) string {

@@ -157,6 +157,9 @@ func adoptedRecord(s Settings, view ledger.View, seen adoption.Inspection, at op
 		return operation.Decision{}, record.Record{}, err
 	}
 	r.Generation, r.Updated, r.Protected = old.Generation+1, at.Now, old.Protected
+	if known {
+		r.Spec.StartOrder = old.Spec.StartOrder
+	}
 	var d operation.Decision
 	d.OnSuccess, err = r.Replaces(old)
 	d.OnSuccess = append(d.OnSuccess, migration.Returned(view, r.ID)...)

@@ -191,6 +191,7 @@ func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, kn
 	if len(differences(old.Spec, spec)) > 0 {
 		next.Spec = spec // else as it is written: an empty list is no list
 	}
+	next.Spec.StartOrder = spec.StartOrder
 	return next, nil
 }
 

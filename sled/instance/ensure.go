@@ -96,8 +96,8 @@ func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRe
 		known = true
 	}
 	if known && c.Only == "" && !c.Recreate && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, c.Wanted) {
-		if c.Protect != nil && *c.Protect != r.Protected {
-			return setProtection(ctx, env, id, c)
+		if noted := c.noted(r); noted.Protected != r.Protected || noted.Spec.StartOrder != r.Spec.StartOrder {
+			return note(ctx, env, id, c)
 		}
 		return Result{Record: r, Report: operation.Report{Verb: c.Verb, View: view}}, nil
 	}
@@ -131,7 +131,7 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 }
 
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
-// its zone runs, its Propolis runs its machine, and its guest NICs are held to their limits. Any doubt is a no.
+// its zone runs, its Propolis runs its machine, its guest NICs are held to their limits, and its zone's cap is its own. Any doubt is a no.
 func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
 	if r.Incarnation == nil || !r.Incarnation.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
 		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
@@ -143,7 +143,7 @@ func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 		return false
 	}
 	vm, err := quickLook(ctx, b, h, r)
-	return err == nil && vm.State == "Running" && vm.ID == r.ID && allHeld(r, LookLimits(ctx, h, *r.Incarnation))
+	return err == nil && vm.State == "Running" && vm.ID == r.ID && allHeld(r, LookLimits(ctx, h, *r.Incarnation)) && isCapped(h.Files(), r)
 }
 
 // bringUp is the operation behind ensure, start and every single step.
@@ -165,7 +165,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			wanted := c.Wanted.apply(r.Spec)
 			seen, err := lookWhenOpen(ctx, s, h, view, r, wanted.Disks, boot)
 			if err == nil {
-				seen.Processors, err = observeProcessors(ctx, wanted.CPUs, h)
+				seen.Processors, err = observeProcessors(ctx, r.Spec, wanted, h)
 			}
 			if err == nil {
 				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.Machine, seen.Inv)
@@ -283,9 +283,20 @@ func (e *ProtectedError) Hint() string {
 	return "to delete it all the same, add --yes; to remove the protection, run: sledctl instance ensure " + e.Name + " --no-protect"
 }
 
-// setProtection changes the protection of an instance that is as wanted otherwise.
-// Only the ledger says that one is protected: the host is not asked.
-func setProtection(ctx context.Context, env operation.Env, id string, c EnsureRequest) (Result, error) {
+// noted is a record with what is asked for that no part of the host depends on: protection,
+// and the start order.
+func (c EnsureRequest) noted(r record.Record) record.Record {
+	if c.Protect != nil {
+		r.Protected = *c.Protect
+	}
+	if c.Wanted.StartOrder != nil {
+		r.Spec.StartOrder = *c.Wanted.StartOrder
+	}
+	return r
+}
+
+// note writes that down for an instance that is as wanted in all else: the host is not asked.
+func note(ctx context.Context, env operation.Env, id string, c EnsureRequest) (Result, error) {
 	var result record.Record
 	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
 		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun,
@@ -295,8 +306,8 @@ func setProtection(ctx context.Context, env operation.Env, id string, c EnsureRe
 			if err != nil {
 				return operation.Decision{}, err
 			}
-			result = old
-			result.Protected, result.Generation, result.Updated = *c.Protect, old.Generation+1, at.Now
+			result = c.noted(old)
+			result.Generation, result.Updated = old.Generation+1, at.Now
 			var d operation.Decision
 			d.OnSuccess, err = result.Replaces(old)
 			return d, err

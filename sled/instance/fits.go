@@ -53,17 +53,21 @@ func observeReservoir(ctx context.Context, configured bool, h host.Host) (*reser
 	return &state, err
 }
 
-// manyCPUs is up to how many virtual CPUs the host is not asked for its processors: each
-// sled has as many.
+// manyCPUs is up to how many virtual CPUs, and up to which cap, the host is not asked for its
+// processors: each sled has as many.
 const manyCPUs = 4
 
-// observeProcessors asks the host for its processors, where a VM wants many; else it is 0.
-func observeProcessors(ctx context.Context, wanted int, h host.Host) (int, error) {
-	if wanted <= manyCPUs {
+// observeProcessors asks the host for its processors, where a VM wants many or a high cap that
+// it did not have; else it is 0.
+func observeProcessors(ctx context.Context, had, wanted record.Spec, h host.Host) (int, error) {
+	if wanted.CPUs <= manyCPUs && (wanted.CPUCap == had.CPUCap || !above(wanted.CPUCap, manyCPUs)) {
 		return 0, nil
 	}
 	return processor.Online(ctx, h)
 }
+
+// above reports whether a cap is more than so many processors.
+func above(limit record.CPUCap, processors int) bool { return int(limit) > 100*processors }
 
 // TooManyCPUsError is a VM with more virtual CPUs than the host has processors, for
 // which no machine can be made.
@@ -82,11 +86,36 @@ func (*TooManyCPUsError) Unwrap() error { return host.ErrRefused }
 // Hint says what would be right.
 func (e *TooManyCPUsError) Hint() string { return fmt.Sprintf("ask for %d CPUs or fewer", e.Online) }
 
+// HighCapError is a cap above the processors of the host, which would bound nothing.
+type HighCapError struct {
+	Cap    record.CPUCap
+	Online int
+}
+
+// Error shows both.
+func (e *HighCapError) Error() string {
+	return fmt.Sprintf("cpu-cap is %v, and the sled has %d processors on-line", e.Cap, e.Online)
+}
+
+func (*HighCapError) Kind() fault.Kind { return fault.Refused }
+
+// Unwrap says that it is refused.
+func (*HighCapError) Unwrap() error { return host.ErrRefused }
+
+// Hint says what would be right.
+func (e *HighCapError) Hint() string {
+	return fmt.Sprintf("ask for a cap of %d or less, or with --cpu-cap 0 for none", e.Online)
+}
+
 // fits reports whether there are processors and memory for a new life. The memory of the
-// instance's present one is given back first.
+// instance's present one is given back first. A cap that it has stays, also where processors
+// were taken off-line since.
 func fits(spec record.Spec, seen Observed, old record.Record, booted bool) error {
 	if seen.Processors > 0 && spec.CPUs > seen.Processors {
 		return &TooManyCPUsError{CPUs: spec.CPUs, Online: seen.Processors}
+	}
+	if seen.Processors > 0 && spec.CPUCap != old.Spec.CPUCap && above(spec.CPUCap, seen.Processors) {
+		return &HighCapError{Cap: spec.CPUCap, Online: seen.Processors}
 	}
 	room := seen.Room
 	if room == nil {

@@ -2,7 +2,9 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -206,6 +208,41 @@ func Each[T any](
 	for i, err := range errs {
 		if err != nil {
 			some.Failures = append(some.Failures, Failure{Name: name(all[i]), Err: err})
+		}
+	}
+	if len(some.Failures) == 0 {
+		return results, nil
+	}
+	return results, some
+}
+
+// Waves sorts instances, or what stands for them, by their start order: those of one number
+// are a wave, the lowest first, and those without a number are the last. In a wave they
+// stand as they did.
+func Waves[T any](all []T, order func(T) record.StartOrder) [][]T {
+	by := map[record.StartOrder][]T{}
+	for _, one := range all {
+		o := order(one)
+		by[o] = append(by[o], one)
+	}
+	var waves [][]T
+	for _, o := range slices.SortedFunc(maps.Keys(by), record.StartOrder.Compare) {
+		waves = append(waves, by[o])
+	}
+	return waves
+}
+
+// EachInWaves is Each with one wave, and then with the next, whatever failed in those before.
+func EachInWaves[T any](
+	ctx context.Context, waves [][]T, name func(T) string, parallel int, do func(context.Context, T) (Result, error),
+) ([]Result, error) {
+	var results []Result
+	some := &PartialError{}
+	for _, wave := range waves {
+		done, err := Each(ctx, wave, name, parallel, do)
+		results, some.Of = append(results, done...), some.Of+len(wave)
+		if failed, ok := errors.AsType[*PartialError](err); ok {
+			some.Failures = append(some.Failures, failed.Failures...)
 		}
 	}
 	if len(some.Failures) == 0 {

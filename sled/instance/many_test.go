@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -97,6 +98,83 @@ func TestEachBeginsNoneWhenItsTimeIsOver(t *testing.T) {
 	})
 	if _, err := Each(t.Context(), nil, strings.ToUpper, 0, func(context.Context, string) (Result, error) { return Result{}, nil }); err != nil {
 		t.Errorf("of none: %v", err)
+	}
+}
+
+func TestWavesAreInStartOrder(t *testing.T) {
+	order := func(s string) record.StartOrder {
+		_, number, _ := strings.Cut(s, ":")
+		o, err := record.ParseStartOrder(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	for given, want := range map[string][][]string{
+		"":                             nil,
+		"a:none b:none":                {{"a:none", "b:none"}},
+		"b:7 a:7":                      {{"b:7", "a:7"}},
+		"a:none b:0":                   {{"b:0"}, {"a:none"}},
+		"c:10 b:9 a:999":               {{"b:9"}, {"c:10"}, {"a:999"}},
+		"w:none d:10 a:20 x:none e:10": {{"d:10", "e:10"}, {"a:20"}, {"w:none", "x:none"}},
+	} {
+		if diff := cmp.Diff(want, Waves(strings.Fields(given), order)); diff != "" {
+			t.Errorf("%q: %s", given, diff)
+		}
+	}
+}
+
+// The next wave begins when the last of this one is done or has failed, and not before.
+func TestAWaveWaitsForTheOneBeforeIt(t *testing.T) {
+	takes := map[string]time.Duration{"db1": time.Second, "db2": 5 * time.Second, "app1": 2 * time.Second, "web1": time.Second, "web2": time.Second}
+	waves := [][]string{{"db1", "db2"}, {"app1"}, {"web1", "web2"}}
+	for parallel, want := range map[int]map[string]time.Duration{
+		64: {"db1": 0, "db2": 0, "app1": 5 * time.Second, "web1": 7 * time.Second, "web2": 7 * time.Second},
+		1:  {"db1": 0, "db2": time.Second, "app1": 6 * time.Second, "web1": 8 * time.Second, "web2": 9 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			var mu sync.Mutex
+			began := map[string]time.Duration{}
+			results, err := EachInWaves(t.Context(), waves, strings.ToUpper, parallel, func(_ context.Context, name string) (Result, error) {
+				mu.Lock()
+				began[name] = time.Since(start)
+				mu.Unlock()
+				time.Sleep(takes[name])
+				if name == "db1" || name == "web2" {
+					return Result{}, errors.New("no " + name)
+				}
+				return Result{Record: record.Record{Name: name}}, nil
+			})
+			if diff := cmp.Diff(want, began); diff != "" {
+				t.Errorf("%d at once: %s", parallel, diff)
+			}
+			if err == nil || err.Error() != "2 of 5 instances: not done\n  DB1: no db1\n  WEB2: no web2" {
+				t.Errorf("%v", err)
+			}
+			var done []string
+			for _, r := range results {
+				done = append(done, r.Record.Name)
+			}
+			if diff := cmp.Diff([]string{"", "db2", "app1", "web1", ""}, done); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNoWaveBeginsWhenTheTimeIsOver(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, end := context.WithCancelCause(t.Context())
+	_, err := EachInWaves(ctx, [][]string{{"a"}, {"b"}, {"c"}}, strings.ToUpper, 64, func(_ context.Context, name string) (Result, error) {
+		if name != "a" {
+			t.Errorf("%s begins", name)
+		}
+		end(cause)
+		return Result{}, nil
+	})
+	if some, ok := errors.AsType[*PartialError](err); !ok || some.Of != 3 || len(some.Failures) != 2 || !errors.Is(err, cause) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -372,6 +372,16 @@ func allHeld(r record.Record, limits map[string]vnic.Limits) bool {
 	return !slices.ContainsFunc(r.Incarnation.Guests, func(v record.VNIC) bool { return !isHeld(r, v, limits) })
 }
 
+// isCapped reports whether the configuration of the zone has the record's cap. That of a zone
+// which sledctl did not make is not its own.
+func isCapped(files host.Files, r record.Record) bool {
+	if r.Incarnation.Foreign {
+		return true
+	}
+	config, err := zone.ReadConfig(files, r.Incarnation.Zone)
+	return err == nil && config.CPUCap == int(r.Spec.CPUCap)
+}
+
 func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observed) {
 	incarnation := *r.Incarnation
 	d, ok := seen.Inv.Dataset(incarnation.Dataset)
@@ -379,7 +389,11 @@ func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observe
 	p.memo = d.User[naming.PropertySpec]
 	z, there := seen.Inv.Zone(incarnation.Zone)
 	config, configured := seen.Inv.Config(incarnation.Zone)
-	p.configured = there && configured && sameConfig(config, layout.ZoneConfig(b, r))
+	wanted := layout.ZoneConfig(b, r)
+	p.configured = there && configured && sameConfig(config.WithCap(wanted.CPUCap), wanted)
+	if p.configured && config.CPUCap != wanted.CPUCap {
+		p.cap = &zone.SetCap{Name: incarnation.Zone, Old: config.CPUCap, New: wanted.CPUCap}
+	}
 	p.installed = p.configured && (z.State == zone.Installed || z.State == zone.Running)
 	p.mounted = d.Mounted
 	p.private = p.mounted && seen.Mode == layout.ZonepathMode || p.installed // zoneadm has made it so

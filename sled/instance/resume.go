@@ -201,14 +201,14 @@ func (s Observed) unreachable(incarnation record.Incarnation, p progress) bool {
 }
 
 // built reports whether an incarnation already has what one of the changes would change:
-// VNICs and the zonepath are chosen with the incarnation, disks and the address are in
+// VNICs and the zonepath are chosen with the incarnation, disks, the address and the cap are in
 // the zone's configuration and profile, CPUs and memory go to Propolis.
 func (p progress) built(changes []Difference, incarnation record.Incarnation) bool {
 	return slices.ContainsFunc(changes, func(d Difference) bool {
 		switch d.Field {
 		case "cpus", "memory":
 			return incarnation.Ensured
-		case "disks", "address":
+		case "disks", "address", "cpu-cap":
 			return p.configured
 		}
 		return true

@@ -45,11 +45,12 @@ type progress struct {
 	mtu        bool            // of the control VNIC
 	wide       bool            // the control link gives its VNICs that MTU by itself
 	dataset    bool
-	noted      bool      // it says what the instance is
-	memo       zfs.Value // what it says now
-	mounted    bool      // the dataset is, on the zonepath
-	private    bool      // its mountpoint has its mode
-	configured bool
+	noted      bool         // it says what the instance is
+	memo       zfs.Value    // what it says now
+	mounted    bool         // the dataset is, on the zonepath
+	private    bool         // its mountpoint has its mode
+	configured bool         // but for its cap
+	cap        *zone.SetCap // puts the cap of the zone that is there right; nil: it is
 	installed  bool
 	profiled   bool
 	booted     bool
@@ -142,7 +143,7 @@ func upVNICs(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 		}
 		ids = append(ids, w.add(StageVNIC, p.vnics[v.Name], plan.Action{
 			ID: "vnic.create " + v.Name, Object: "vnic " + v.Name, Why: why, Change: plan.Create,
-			Step: vnic.Create{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: mtu},
+			Step: vnic.Create{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: mtu, Mbps: layout.LimitsOf(r, v).Mbps},
 		}))
 	}
 	control := r.Incarnation.Control
@@ -177,6 +178,7 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 		Step: zone.Configure{Name: incarnation.Zone, Config: layout.ZoneConfig(b, r)},
 	})
 	installed := w.add(StageZone, p.installed, installZone(b, incarnation, p.without, after(dataset, configured)))
+	recapped := upCap(w, p)
 	back := upRoot(w, p, upBack(w, p, dataset))
 	if p.spare != nil {
 		configured = upSpare(b, w, r, *p.spare)
@@ -191,7 +193,18 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 	if p.spare != nil {
 		back = append(back, configured)
 	}
-	return append(back, lastOf(kept, profiled, installed, configured, dataset))
+	return append(append(back, recapped), lastOf(kept, profiled, installed, configured, dataset))
+}
+
+// upCap puts the cap of a zone right that somebody has changed.
+func upCap(w *way, p progress) string {
+	if p.cap == nil {
+		return ""
+	}
+	why := "another program has changed its cap; what is put back counts from its next boot"
+	return w.add(StageZone, false, plan.Action{
+		ID: p.cap.Verb() + " " + p.cap.Name, Object: "zone " + p.cap.Name, Why: why, Change: plan.Modify, Step: *p.cap,
+	})
 }
 
 // installZone gives a configured zone its root: a clone of the base, or the

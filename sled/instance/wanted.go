@@ -23,11 +23,14 @@ type Wanted struct {
 	Ref     string // NAME or UUID
 	Name    string // with a UUID as Ref: the name it must have
 	CPUs    *int
+	CPUCap  *record.CPUCap // 0: none
 	Memory  *uint64
 	Disks   []record.Disk // nil: not spoken of; empty: none
 	NICs    []record.NIC
 	Address *record.Address
 	Pool    *string
+	// StartOrder is not among the differences: no VM is rebuilt for it.
+	StartOrder *record.StartOrder
 	// Machine is the machine, written down whole: its disks and NICs are there.
 	Machine *spec.Document
 	Sealed  *spec.InstanceSpec // Machine with digests in the places of its secrets
@@ -52,6 +55,9 @@ func (w Wanted) Over(below Wanted) Wanted {
 	if w.CPUs == nil {
 		w.CPUs = below.CPUs
 	}
+	if w.CPUCap == nil {
+		w.CPUCap = below.CPUCap
+	}
 	if w.Memory == nil {
 		w.Memory = below.Memory
 	}
@@ -66,6 +72,9 @@ func (w Wanted) Over(below Wanted) Wanted {
 	}
 	if w.Pool == nil {
 		w.Pool = below.Pool
+	}
+	if w.StartOrder == nil {
+		w.StartOrder = below.StartOrder
 	}
 	if w.Machine == nil && w.MachineFile == "" && w.MachineText == nil {
 		w.Machine, w.MachineFile, w.MachineText = below.Machine, below.MachineFile, below.MachineText
@@ -108,6 +117,9 @@ func (w Wanted) apply(s record.Spec) record.Spec {
 	if w.CPUs != nil {
 		s.CPUs = *w.CPUs
 	}
+	if w.CPUCap != nil {
+		s.CPUCap = *w.CPUCap
+	}
 	if w.Memory != nil {
 		s.Memory = *w.Memory
 	}
@@ -131,6 +143,9 @@ func (w Wanted) apply(s record.Spec) record.Spec {
 	}
 	if w.Pool != nil && *w.Pool != "" {
 		s.Pool = *w.Pool
+	}
+	if w.StartOrder != nil {
+		s.StartOrder = *w.StartOrder
 	}
 	return s
 }
@@ -169,6 +184,7 @@ func differences(is, wanted record.Spec) []Difference {
 		}
 	}
 	compare("cpus", strconv.Itoa(is.CPUs), strconv.Itoa(wanted.CPUs))
+	compare("cpu-cap", is.CPUCap.String(), wanted.CPUCap.String())
 	compare("memory", record.SizeText(is.Memory), record.SizeText(wanted.Memory))
 	if is.Machine == nil || wanted.Machine == nil {
 		compare("spec", machineText(is.Machine), machineText(wanted.Machine))

@@ -28,7 +28,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	case zoned:
 		return Object{}, true // goes and stays with its zone
 	case recorded && died:
-		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+r.Name+", which did not end"
+		o.Verdict, o.Reason = Orphan, leftBy(verb, r.Name)
 	case recorded && r.incarnation.Boot != k.boot:
 		o.Verdict, o.Reason = StaleZone, "root of a zone of instance "+r.Name+", from an earlier boot of the sled"
 	case recorded && !r.incarnation.Ensured:

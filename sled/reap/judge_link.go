@@ -100,7 +100,7 @@ func (x facts) ofInstance() (Verdict, string) {
 	case !x.meant: // the record is of another
 		return Unknown, "has the name of a VNIC of instance " + x.own.Name + ", but another MAC or link below"
 	case x.died:
-		return Orphan, "left by " + x.verb + " of instance " + x.own.Name + ", which did not end"
+		return Orphan, leftBy(x.verb, x.own.Name)
 	}
 	return InUse, "instance " + x.own.Name
 }

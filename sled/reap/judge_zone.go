@@ -118,7 +118,7 @@ func (k known) zoneOfInstance(r recordedIncarnation, z zone.Zone, f Findings) (V
 	case (r.incarnation.Boot != k.boot || r.incarnation.Rolling) && z.State != zone.Running && r.current(z) && k.again(r.Record):
 		return InUse, "instance " + r.Name + "; it is as it was cloned, and the next ensure boots it"
 	case died:
-		return Orphan, "left by " + verb + " of instance " + r.Name + ", which did not end"
+		return Orphan, leftBy(verb, r.Name)
 	case z.State == zone.Running:
 		return InUse, "instance " + r.Name
 	case r.incarnation.Boot != k.boot:

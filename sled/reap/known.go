@@ -72,8 +72,9 @@ type made struct {
 }
 
 type busy struct {
-	holder operation.Holder
-	verb   string
+	subject string // that its run has locked; empty: the run has ended
+	holder  operation.Holder
+	verb    string
 }
 
 func (b busy) String() string {
@@ -163,7 +164,7 @@ func (k *known) learnRuns(view ledger.View, alive func(subject string) (operatio
 			}
 			continue
 		}
-		by := busy{holder: holder, verb: open.Verb}
+		by := busy{subject: open.Subject, holder: holder, verb: open.Verb}
 		k.subjects[open.Subject] = by
 		for _, o := range slices.Concat(open.Makes, open.Removes, open.Changes) {
 			k.busy[o.Kind+" "+o.Name] = by

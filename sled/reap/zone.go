@@ -25,7 +25,8 @@ func (*NeededError) Kind() fault.Kind { return fault.Refused }
 
 // Zone halts a sledctl zone or, if whole, removes it with its datasets. A
 // zone that an instance or a base needs is halted, never removed. One that is
-// missing needs nothing: there is false then.
+// missing needs nothing: there is false then. The error is an
+// *operation.LockedError where a run is at work on the zone.
 func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whole, dryRun bool) (there bool, report operation.Report, err error) {
 	verb := "zone halt"
 	if whole {
@@ -49,6 +50,9 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 			}
 			if !found {
 				return operation.Decision{}, nil
+			}
+			if work := k.busy[KindZone+" "+name]; work.subject != "" {
+				return operation.Decision{}, operation.LockedBy(work.subject, work.holder)
 			}
 			d, err := findings.one(z, whole, s.bundler(k, findings, got, at))
 			if whole && err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // Many do random verbs on 16 instances at once. None waits: a verb that
@@ -176,6 +177,9 @@ func gone(t *testing.T, run func(line string) (int, string)) {
 }
 
 func TestACrowdOf64(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("takes seconds")
+	}
 	each := 5
 	if testing.Short() {
 		each = 2

@@ -23,6 +23,9 @@ func TestRowsCoverEveryPair(t *testing.T) {
 }
 
 func TestRowsCoverEveryTriple(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; pairs are quick")
+	}
 	table := Sleds()
 	rows := table.Cover(3)
 	found, all := table.Explored(rows, 3)

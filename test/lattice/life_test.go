@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/test/lattice"
 	"github.com/sledctl/sledctl/test/sledtest"
+	"github.com/sledctl/sledctl/zone"
 )
 
 func TestLattice(t *testing.T) {
@@ -175,6 +176,17 @@ func (s *laid) are(state string) {
 	}
 }
 
+// capped is the law that the zones of the machines have the row's cap.
+func (s *laid) capped() {
+	s.T.Helper()
+	for name, in := range s.zones() {
+		c, err := zone.ReadConfig(s.Host().Files(), in)
+		if got := zone.Hundredths(c.CPUCap); err != nil || got != fmt.Sprint(s.row.CPUCap()) {
+			s.T.Fatalf("%v: the cap of %s in zone %s is %s, want %v: %v", s.row, name, in, got, s.row.CPUCap(), err)
+		}
+	}
+}
+
 // short tries machines for which the reservoir is too small: nothing
 // is left of them, and once it is enlarged they can be made.
 func (s *laid) short() {
@@ -205,6 +217,7 @@ func tellLife(t *testing.T, r lattice.Row) {
 		s.foreign("instance ensure " + name)
 	}
 	s.are("running")
+	s.capped()
 	taken()
 	is := s.Comparable()
 	for _, name := range r.Machines() {
@@ -224,6 +237,7 @@ func tellLife(t *testing.T, r lattice.Row) {
 	s.started()
 	s.does("instance ensure --all")
 	s.are("running")
+	s.capped()
 	meddled()
 	if r.Is(lattice.Protected) == lattice.Yes {
 		if a := s.Try("instance delete " + r.Machines()[0]); a.Exit != 8 {

@@ -20,6 +20,15 @@ func (r Row) Machines() []string {
 	return []string{"web1"}
 }
 
+// Size is the CPUs of a machine of the row, and its cap, on a command line.
+func (r Row) Size() string {
+	words := fmt.Sprint("--cpus ", r.CPUs())
+	if r.CPUCap() != 0 {
+		words += fmt.Sprint(" --cpu-cap ", r.CPUCap())
+	}
+	return words
+}
+
 // Flags are what instance ensure is given next to the document.
 func (r Row) Flags() string {
 	switch r.Is(Protected) {
@@ -41,6 +50,7 @@ func (r Row) Memory() (short bool) {
 type document struct {
 	Name   string          `json:"name"`
 	CPUs   int             `json:"cpus"`
+	CPUCap float64         `json:"cpu_cap,omitempty"`
 	Memory string          `json:"memory"`
 	Disks  []disk          `json:"disks,omitempty"`
 	NICs   []nic           `json:"nics,omitempty"`
@@ -55,11 +65,14 @@ type disk struct {
 type nic struct {
 	Over string `json:"over,omitempty"`
 	VLAN int    `json:"vlan,omitempty"`
+
+	MaxBW   int      `json:"max_bw,omitempty"`
+	AllowIP []string `json:"allow_ip,omitempty"`
 }
 
 // Document describes a machine of the row, as instance ensure -f reads it.
 func (r Row) Document(name string) string {
-	d := document{Name: name, CPUs: r.CPUs(), Memory: "2G"}
+	d := document{Name: name, CPUs: r.CPUs(), CPUCap: r.CPUCap(), Memory: "2G"}
 	for n := range r.NICs() {
 		card := nic{}
 		if n > 0 {
@@ -67,6 +80,9 @@ func (r Row) Document(name string) string {
 		}
 		if r.Is(Link) == VLAN {
 			card.VLAN = 100 + n
+		}
+		if r.Is(NICs) == Held {
+			card.MaxBW, card.AllowIP = heldMbps, heldIPs()
 		}
 		d.NICs = append(d.NICs, card)
 	}
@@ -101,8 +117,16 @@ func (r Row) NIC(n int) string {
 	if r.Is(Link) == VLAN {
 		word += fmt.Sprint(",vlan=", 100+n)
 	}
+	if r.Is(NICs) == Held {
+		word += fmt.Sprint(",max-bw=", heldMbps) + ",allow-ip=" + strings.Join(heldIPs(), ",allow-ip=")
+	}
 	return word
 }
+
+// heldMbps and heldIPs are what a NIC that is held to limits may.
+const heldMbps = 100
+
+func heldIPs() []string { return []string{"10.9.0.5", "fd00:9::5"} }
 
 // NICs is how many a machine of the row has.
 func (r Row) NICs() (n int) {
@@ -118,6 +142,15 @@ func (r Row) CPUs() (n int) {
 		r.missing(CPUs)
 	}
 	return n
+}
+
+// CPUCap is how many processors a machine of the row keeps busy at most; 0: as many as it
+// can.
+func (r Row) CPUCap() float64 {
+	if r.Is(CPUs) == Capped {
+		return 1.5
+	}
+	return 0
 }
 
 // PoolName is Pool of a sled that is yet to be made: they are all the same.
@@ -176,7 +209,7 @@ func (r Row) distributed(name string) json.RawMessage {
 			fmt.Sprintf(`"net%d":{"type":"virtio_nic","component":{"backend_id":"net%d-backend","interface_id":"00000000-0000-4000-8000-00000000000%d","pci_path":{"bus":0,"device":%d,"function":0}}}`, n, n, n, 8+n),
 			fmt.Sprintf(`"net%d-backend":{"type":"virtio_network_backend","component":{"vnic_name":"any%d"}}`, n, n))
 	}
-	return json.RawMessage(`{"board":{"chipset":{"type":"i440_fx","value":{"enable_pcie":false}},"cpus":` + r.Is(CPUs) + `,"memory_mb":2048,"guest_hv_interface":{"type":"bhyve"}},"components":{` + strings.Join(parts, ",") + `}}`)
+	return json.RawMessage(`{"board":{"chipset":{"type":"i440_fx","value":{"enable_pcie":false}},"cpus":` + fmt.Sprint(r.CPUs()) + `,"memory_mb":2048,"guest_hv_interface":{"type":"bhyve"}},"components":{` + strings.Join(parts, ",") + `}}`)
 }
 
 // CrucibleKey begins the key of each distributed disk: it is a secret, and stands

@@ -64,6 +64,8 @@ const (
 	Yes       = "yes"
 	No        = "no"
 	Running   = "running"
+	Held      = "1 held to limits"
+	Capped    = "2 capped to 1.5"
 
 	Development = "development"
 	KeyFile     = "file"
@@ -114,9 +116,9 @@ func Sleds() Table {
 			{Addresses, []string{IPv4, IPv6, DHCP}},
 			{Link, []string{Etherstub, Physical, Aggregation, VLAN}},
 			{MTU, []string{Narrow, Wide}},
-			{NICs, []string{"1", "0", "8"}},
+			{NICs, []string{"1", "0", "8", Held}},
 			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible}},
-			{CPUs, []string{"2", "1", "32"}},
+			{CPUs, []string{"2", "1", "32", Capped}},
 			{Reservoir, []string{None, Enough, TooLittle}},
 			{Server, []string{Development, OmicronBuild}},
 			{Protected, []string{No, Yes}},

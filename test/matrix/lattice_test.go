@@ -120,7 +120,7 @@ func nicsOf(sled lattice.Row) (words string) {
 // machineOf are the flags of a machine of the row.
 func machineOf(sled lattice.Row) string {
 	extras, _ := sled.Extras("web1", sled.PoolName())
-	return nicsOf(sled) + " --cpus " + sled.Is(lattice.CPUs) + " " + extras + sled.Flags()
+	return nicsOf(sled) + " " + sled.Size() + " " + extras + sled.Flags()
 }
 
 func fromImages(r lattice.Row) bool { return r.Is(lattice.Mode) != lattice.OmniOS }

@@ -116,10 +116,11 @@ func (s *scene) cut(flushed map[string]int64) {
 	files := s.Host().Files()
 	for _, name := range s.Copies() {
 		data, err := host.ReadFile(files, name)
-		if err != nil {
+		size, known := flushed[name]
+		if err != nil || !known {
 			continue
 		}
-		if err := host.WriteFile(files, name, data[:min(int(flushed[name]), len(data))], 0o600); err != nil {
+		if err := host.WriteFile(files, name, data[:min(int(size), len(data))], 0o600); err != nil {
 			s.T.Fatal(err)
 		}
 	}

@@ -149,11 +149,21 @@ func (f *flushes) Rename(from, to string) error {
 	return err
 }
 
+// Open remembers a file that is seen for the first time as it is: its pool was not imported before.
 func (f *flushes) Open(name string, flag int, perm fs.FileMode) (host.File, error) {
+	size := int64(0)
+	if info, err := f.Files.Stat(name); err == nil {
+		size = info.Size
+	}
 	file, err := f.Files.Open(name, flag, perm)
 	if err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	if _, known := f.sizes[name]; !known {
+		f.sizes[name] = size
+	}
+	f.mu.Unlock()
 	return &flushingFile{file, f, name}, nil
 }
 

@@ -68,7 +68,7 @@ func ofChanges() []Mutant {
 		{
 			Name:    "a process that waited for a lock gets one whose file was removed",
 			Plant:   []Patch{{"host/flock.go", "if err == nil && !os.SameFile(locked, named) {", "if err == nil && !MUTANT && !os.SameFile(locked, named) {"}},
-			Found:   unit("host", "TestLocksOfTwoProcessesAreOfTheFileThatHasTheName", "dir_test.go"),
+			Found:   unit("host", "TestLocksOfTwoProcessesAreOfTheFileThatHasTheName", "two processes hold the lock"),
 			Besides: true,
 		},
 		{

@@ -154,5 +154,41 @@ func ofInstances() []Mutant {
 			Plant: []Patch{{"sled/storage/observed.go", "external = external || kind == naming.ExternalPool", "external = external || MUTANT || kind == naming.ExternalPool"}},
 			Found: lattice("dataset rpool/zone: already exists"),
 		},
+		{
+			Name:    "a guest NIC is not held to its addresses",
+			Plant:   []Patch{{"vnic/limits.go", "if l.IPs != \"\" {", "if l.IPs != \"\" && !MUTANT {"}},
+			Found:   unit("commands", "TestAGuestSendsAsNobodyElse", "sends from another IP address: true"),
+			Besides: true,
+		},
+		{
+			Name:    "a guest NIC is not bounded",
+			Plant:   []Patch{{"vnic/limits.go", "if l.Mbps != 0 {", "if l.Mbps != 0 && !MUTANT {"}},
+			Found:   unit("commands", "TestAGuestSendsAsNobodyElse", `is limited to "" Mbit/s`),
+			Besides: true,
+		},
+		{
+			Name:    "a guest NIC that another program has freed of its bound is not bounded again",
+			Plant:   []Patch{{"vnic/limits.go", "return s.Limits.set(ctx, h, s.Name)", "if MUTANT { s.Limits.Mbps = 0 }; OLD"}},
+			Found:   unit("commands", "TestAGuestSendsAsNobodyElse", `is limited to "" Mbit/s`),
+			Besides: true,
+		},
+		{
+			Name:    "a guest NIC is held when its instance is new only",
+			Plant:   []Patch{{"sled/instance/up.go", "range r.Incarnation.Guests {", "range r.Incarnation.Guests { if MUTANT && r.Generation > 0 { continue };"}},
+			Found:   By{"commands", "^TestAGuestSendsAsNobodyElse$/^the_sled_reboots$", "sends from another MAC address", 0},
+			Besides: true,
+		},
+		{
+			Name:    "the cap of a VM goes with a boot of the sled",
+			Plant:   []Patch{{"sled/instance/layout/zone.go", "CPUCap:  int(r.Spec.CPUCap),", "CPUCap: map[bool]int{false: int(r.Spec.CPUCap)}[MUTANT && incarnation.Rolling],"}},
+			Found:   lattice("the cap of web1"),
+			Besides: true,
+		},
+		{
+			Name:    "a cap that another program has taken off is not put back",
+			Plant:   []Patch{{"sled/instance/ensure.go", "&& isCapped(h.Files(), r)", "&& (MUTANT || isCapped(h.Files(), r))"}},
+			Found:   script("instance_cpu_cap_changed", "no match for `zone.set-cap"),
+			Besides: true,
+		},
 	}
 }

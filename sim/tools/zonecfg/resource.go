@@ -20,20 +20,35 @@ func (s *cfgSession) add(st cfgStatement) {
 		s.addProperty(st.props[0])
 		return
 	}
+	if there := s.shutOut(st.resource); there != "" {
+		s.zerr("The %s resource already exists.", there) // that does not count as an error
+		return
+	}
 	cli.Simulated(s.addable(st.resource))
 	s.global, s.kind, s.old = false, st.resource, nil
 	s.work = &world.Resource{Type: st.resource}
 }
 
+// shutOut is the resource that keeps one of processors from being added: the two do not go
+// together, and each is there once (add_resource in zonecfg.c).
+func (s *cfgSession) shutOut(kind string) string {
+	if kind != "dedicated-cpu" && kind != "capped-cpu" {
+		return ""
+	}
+	if len(s.config.All("dedicated-cpu")) > 0 {
+		return "dedicated-cpu"
+	}
+	if _, capped := s.aliasLimit("ncpus"); capped {
+		return "capped-cpu"
+	}
+	return ""
+}
+
 // addable says whether a resource is simulated, and may be there once more.
 func (s *cfgSession) addable(kind string) bool {
-	pset := len(s.config.All("dedicated-cpu")) > 0
-	_, capped := s.aliasLimit("ncpus")
 	switch kind {
 	case "dedicated-cpu":
-		return !pset && !capped && s.config.Globals["pool"] == ""
-	case "capped-cpu":
-		return !pset && !capped
+		return s.config.Globals["pool"] == ""
 	case "capped-memory":
 		return len(s.config.All(kind)) == 0 && !s.hasMemoryCap()
 	}
@@ -123,6 +138,10 @@ func (s *cfgSession) remove(st cfgStatement) {
 		s.removeOptions(st)
 		return
 	}
+	if st.resource == "capped-cpu" {
+		s.removeCap()
+		return
+	}
 	cli.Simulated(st.resource != "" && !slices.Contains(lone(), st.resource))
 	if len(st.props) > 0 {
 		if i, ok := s.lookup(st); ok {
@@ -140,6 +159,16 @@ func (s *cfgSession) remove(st cfgStatement) {
 	}
 	s.fail("There are multiple instances of this resource.  Either qualify the resource to\n" +
 		"remove a single instance or use the -F option to remove all instances.")
+}
+
+// removeCap is remove_pcap in zonecfg.c.
+func (s *cfgSession) removeCap() {
+	if _, found := s.aliasLimit("ncpus"); !found {
+		s.fail("remove capped-cpu: No such resource type")
+		return
+	}
+	s.config.Resources = slices.DeleteFunc(s.config.Resources, func(r world.Resource) bool { return r.Type == "rctl" && r.Get("name") == "zone.cpu-cap" })
+	s.changed = true
 }
 
 func (s *cfgSession) removeOptions(st cfgStatement) {

@@ -112,7 +112,10 @@ func (s *cfgSession) setProperty(p cfgProperty) {
 		s.setDedicatedCPU(p.name, text)
 	case s.kind == "capped-cpu":
 		n, err := strconv.ParseFloat(text, 32)
-		cli.Simulated(err == nil && int(n*100) >= 1)
+		if err != nil || int(n*100) < 1 {
+			s.fail("%s property is out of range.", p.name)
+			return
+		}
 		s.setAlias("ncpus", uint64(n*100))
 	case s.kind == "capped-memory":
 		s.setCappedMemory(p.name, text)

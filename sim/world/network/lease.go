@@ -71,10 +71,13 @@ func domainOf(tx *world.Tx, zone, name string) domain {
 
 // takenIn says whether some stack answers for the address in that domain.
 func takenIn(tx *world.Tx, d domain, addr netip.Addr) bool {
+	text := addr.String()
 	for zone, s := range tx.State.Stacks {
 		for _, a := range s.Addresses {
-			state := world.At(a.Timeline, tx.Now).State
-			if is(a, addr) && (state == "ok" || state == "tentative" || a.Type == "dhcp") && domainOf(tx, zone, interfaceOf(a)) == d {
+			if !is(a, text) {
+				continue
+			}
+			if state := world.At(a.Timeline, tx.Now).State; (state == "ok" || state == "tentative" || a.Type == "dhcp") && domainOf(tx, zone, interfaceOf(a)) == d {
 				return true
 			}
 		}
@@ -86,9 +89,10 @@ func takenIn(tx *world.Tx, d domain, addr netip.Addr) bool {
 // refuses it at once (ip_addr_availability_check in
 // usr/src/uts/common/inet/ip/ip_if.c).
 func holds(tx *world.Tx, zone string, addr netip.Addr) bool {
+	text := addr.String()
 	return slices.ContainsFunc(tx.State.Stacks[zone].Addresses, func(a *world.Address) bool {
 		state := world.At(a.Timeline, tx.Now).State
-		return is(a, addr) && (state == "ok" || state == "tentative")
+		return is(a, text) && (state == "ok" || state == "tentative")
 	})
 }
 

@@ -196,8 +196,11 @@ func Listener(tx *world.Tx, to netip.AddrPort) (pid int, err error) {
 // ListenerIn finds it among the processes of a zone.
 func ListenerIn(tx *world.Tx, zone string, to netip.AddrPort) (pid int, err error) {
 	for _, p := range tx.State.Processes {
+		if p.Zone != zone || p.Started.After(tx.Now) {
+			continue
+		}
 		own, err := netip.ParseAddrPort(p.Listen)
-		if err != nil || p.Zone != zone || own.Port() != to.Port() || p.Started.After(tx.Now) {
+		if err != nil || own.Port() != to.Port() {
 			continue
 		}
 		if own.Addr().WithZone("") == to.Addr().WithZone("") || own.Addr().IsUnspecified() {

@@ -177,8 +177,10 @@ func inspectRun(b layout.Blueprint, seen Inspection, propolisID uuid.UUID) (reco
 	r := record.Record{ID: id, Wanted: record.WantedRunning, Control: control.MAC}
 	r.Spec = record.Spec{
 		CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []record.Disk{}, NICs: []record.NIC{},
-		Address: observedAddress(b, seen),
+		Address: observedAddress(b, seen), CPUCap: record.CPUCap(max(0, seen.Config.CPUCap)),
 	}
+	memo, _ := record.ReadMemo(home)
+	r.Spec.StartOrder = memo.StartOrder
 	r.Incarnation = &record.Incarnation{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
 		Control: vnicOf(control), Guests: []record.VNIC{}, Boot: seen.Boot, Ensured: true,

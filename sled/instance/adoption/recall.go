@@ -86,7 +86,7 @@ func remembered(s Defaults, c Chooser, seen Inspection, propolisID uuid.UUID) (r
 // disks stand in its zone's configuration, and how many NICs it has; their MACs only
 // on VNICs that are there still.
 func gathered(s Defaults, c Chooser, seen Inspection) (record.Memo, error) {
-	m := record.Memo{Spec: record.Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []record.Disk{}, NICs: []record.NIC{}}}
+	m := record.Memo{Spec: record.Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []record.Disk{}, NICs: []record.NIC{}, CPUCap: record.CPUCap(max(0, seen.Config.CPUCap))}}
 	var err error
 	if m.Address, err = record.ParseAddress(layout.AttrsOf(seen.Config)[layout.AddressAttr]); err != nil {
 		m.Address, err = c.Address()

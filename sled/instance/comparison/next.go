@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // Next is a command to type, and what it does.
@@ -24,6 +25,11 @@ func (c Comparison) Next() []Next {
 		return []Next{{"sledctl instance ensure " + c.Name, "rebuilds it: same UUID, address and MACs"}}
 	case c.Wanted == record.WantedStopped && c.State == record.Stopped:
 		return []Next{{"sledctl instance start " + c.Name, "starts it"}}
+	case c.capAlone():
+		return []Next{
+			{"sledctl instance get " + c.Name + " --diff", "shows what differs"},
+			{"sledctl instance ensure " + c.Name, "puts its cap back, while the VM runs on"},
+		}
 	case len(c.Differing()) > 0:
 		return []Next{
 			{"sledctl instance get " + c.Name + " --diff", "shows what differs"},
@@ -31,4 +37,10 @@ func (c Comparison) Next() []Next {
 		}
 	}
 	return nil
+}
+
+// capAlone reports whether the cap in the configuration of its zone is all that differs.
+func (c Comparison) capAlone() bool {
+	all := c.Differing()
+	return len(all) == 1 && all[0].Field == "zone "+zone.CPUCap
 }

@@ -33,6 +33,9 @@ func rows(b layout.Blueprint, i instance.Instance, look seen) []Row {
 	all = append(all, controlRow(i, look))
 	all = append(all, diskRows(i, look)...)
 	all = append(all, Row{Field: "protected", Wanted: map[bool]string{true: "yes", false: "no"}[i.Protected], Observed: unseen})
+	if i.Spec.StartOrder != 0 {
+		all = append(all, Row{Field: "start-order", Wanted: i.Spec.StartOrder.String(), Observed: unseen})
+	}
 	all = append(all, zoneRows(b, i, look)...)
 	return append(all, machineRows(look)...)
 }

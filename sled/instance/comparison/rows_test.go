@@ -98,6 +98,7 @@ func TestNext(t *testing.T) {
 		"absent":                 {set("absent", "running", nothing), "sledctl instance ensure web1"},
 		"stopped":                {set("stopped", "stopped", nothing), "sledctl instance start web1"},
 		"differs":                {set("running", "running", differs), "sledctl instance get web1 --diff"},
+		"its cap alone":          {set("running", "running", func(c *Comparison) { c.Rows = []Row{{Field: "zone zone.cpu-cap", Verdict: Differs}} }), "sledctl instance get web1 --diff"},
 		"at risk":                {set("running", "running", func(c *Comparison) { c.AtRisk = true }), "sledctl storage list"},
 		"failed, a run is at it": {set("failed", "running", func(c *Comparison) { c.Busy = &operation.Holder{} }), ""},
 		"migrates":               {set("migrating", "running", func(c *Comparison) { c.Migration = &record.Migration{} }), "sledctl instance migrate web1"},

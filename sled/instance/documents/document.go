@@ -26,11 +26,13 @@ type document struct {
 	ID      string          `json:"id" toml:"id"`
 	Name    string          `json:"name" toml:"name"`
 	CPUs    *int            `json:"cpus" toml:"cpus"`
-	Memory  any             `json:"memory" toml:"memory"` // "4G", or a number of bytes
+	CPUCap  any             `json:"cpu_cap" toml:"cpu_cap"` // 1.5, a number of processors
+	Memory  any             `json:"memory" toml:"memory"`   // "4G", or a number of bytes
 	Disks   []record.Disk   `json:"disks" toml:"disks"`
 	NICs    []record.NIC    `json:"nics" toml:"nics"`
 	Address *record.Address `json:"address" toml:"address"`
 	Pool    *string         `json:"pool" toml:"pool"`
+	Order   any             `json:"start_order" toml:"start_order"` // 10, or "none"
 	Spec    machine         `json:"spec" toml:"spec"`
 	Machine *Machine        `json:"machine" toml:"-"` // in one that is sent
 }
@@ -71,7 +73,7 @@ func (m *machine) UnmarshalJSON(data []byte) error {
 // The keys of a document and of its tables.
 func documentKeys() map[string][]string {
 	return map[string][]string{
-		"":      {"id", "name", "cpus", "memory", "disks", "nics", "address", "pool", "spec"},
+		"":      {"id", "name", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "spec"},
 		"disks": {"path", "readonly"},
 		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw"},
 	}
@@ -184,6 +186,12 @@ func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wante
 		return instance.Wanted{}, &valueError{"memory", -1, err}
 	}
 	w.Memory = memory
+	if w.CPUCap, err = d.cpuCap(); err != nil {
+		return instance.Wanted{}, &valueError{"cpu_cap", -1, err}
+	}
+	if w.StartOrder, err = d.startOrder(); err != nil {
+		return instance.Wanted{}, &valueError{"start_order", -1, err}
+	}
 	for i := range w.Disks {
 		if w.Disks[i], err = w.Disks[i].Normal(); err != nil {
 			return instance.Wanted{}, &valueError{"disks", i, err}
@@ -218,6 +226,36 @@ func (d document) memory(parseSize func(string) (uint64, error)) (*uint64, error
 		return nil, fmt.Errorf("%v is not a size, as \"4G\"", v)
 	}
 	return &n, err
+}
+
+func (d document) cpuCap() (*record.CPUCap, error) {
+	if d.CPUCap == nil {
+		return nil, nil
+	}
+	text := fmt.Sprint(d.CPUCap)
+	if f, float := d.CPUCap.(float64); float { // Sprint may give it an exponent
+		text = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	if _, quoted := d.CPUCap.(string); quoted {
+		return nil, fmt.Errorf("%q: want a number of processors without quotes, e.g. 1.5", text)
+	}
+	c, err := record.ParseCPUCap(text)
+	return &c, err
+}
+
+func (d document) startOrder() (*record.StartOrder, error) {
+	if d.Order == nil {
+		return nil, nil
+	}
+	text := fmt.Sprint(d.Order)
+	if f, float := d.Order.(float64); float { // 1.0 is none, though Sprint gives 1
+		text = strconv.FormatFloat(f, 'f', 1, 64)
+	}
+	o, err := record.ParseStartOrder(text)
+	if _, quoted := d.Order.(string); quoted && (err != nil || o != 0) {
+		return nil, fmt.Errorf("%q: want a number from 0 to %d without quotes, or \"none\"", text, record.MaxStartOrder)
+	}
+	return &o, err
 }
 
 func decodeTOML(data []byte, d *document) error {

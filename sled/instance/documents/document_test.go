@@ -35,6 +35,8 @@ func equalWanted(t *testing.T, got, want instance.Wanted) {
 
 func TestADocumentSaysTheSameInBothForms(t *testing.T) {
 	mem, cpus, pool := uint64(4<<30), 4, "tank"
+	limit, whole := record.CPUCap(29), record.CPUCap(200)
+	first, unordered := record.StartOrder(1), record.StartOrder(0)
 	static, _ := record.ParseAddress("10.77.0.5/16,gateway=10.77.0.1")
 	const id = "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f"
 	for name, c := range map[string]struct {
@@ -65,6 +67,10 @@ func TestADocumentSaysTheSameInBothForms(t *testing.T) {
 		"a name alone":               {`{"name": "web1"}`, `name = "web1"`, instance.Wanted{Ref: "web1"}},
 		"nothing":                    {`{}`, ``, instance.Wanted{}},
 		"memory as a number":         {`{"memory": 4294967296}`, `memory = 4294967296`, instance.Wanted{Memory: &mem}},
+		"a cap":                      {`{"cpu_cap": 0.29}`, `cpu_cap = 0.29`, instance.Wanted{CPUCap: &limit}},
+		"a whole cap":                {`{"cpu_cap": 2}`, `cpu_cap = 2`, instance.Wanted{CPUCap: &whole}},
+		"the lowest start order":     {`{"start_order": 0}`, `start_order = 0`, instance.Wanted{StartOrder: &first}},
+		"no start order":             {`{"start_order": "none"}`, `start_order = "none"`, instance.Wanted{StartOrder: &unordered}},
 		"no disks is not: as it was": {`{"disks": []}`, `disks = []`, instance.Wanted{Disks: []record.Disk{}}},
 		"dhcp":                       {`{"address": "dhcp"}`, `address = "dhcp"`, instance.Wanted{Address: &record.Address{Mode: record.DHCP}}},
 		"a spec":                     {`{"spec": "web1.json"}`, `spec = "web1.json"`, instance.Wanted{MachineFile: "web1.json"}},
@@ -115,6 +121,13 @@ func TestAWrongValueIsNamedWithItsLine(t *testing.T) {
 		"cpus = 2\nid = \"x\"":          {2, "id"},
 		"{\n\"cpus\":2,\n\"id\":\"x\"}": {3, "id"},
 		"cpus = 2\n\nmemory = \"4Q\"":   {3, "memory"},
+		"cpus = 2\nstart_order = 1000":  {2, "start_order"},
+		"start_order = 1.0":             {1, "start_order"},
+		"start_order = \"10\"":          {1, "start_order"},
+		"start_order = true":            {1, "start_order"},
+		"{\n\"start_order\":-1}":        {2, "start_order"},
+		"{\"start_order\":1.0}":         {1, "start_order"},
+		"{\"start_order\":[]}":          {1, "start_order"},
 		"{\"name\":\"memory\",\n\"nics\":[{\"over\":\"memory\"}],\n\n\"memory\":\"4Q\"}":         {4, "memory"},
 		"[[nics]]\nover = \"net0\"\n[[disks]]\npath = \"a/b\"\n[[nics]]\nvlan = 4095":            {5, "nics"},
 		"[[disks]]\npath = \"a/b\"\n\n[[disks]]\npath = \"x\"":                                   {4, "disks"},

@@ -41,9 +41,15 @@ func Text(r record.Record, own bool) (string, error) {
 	}
 	line("name", quoted(r.Name))
 	line("cpus", fmt.Sprint(r.Spec.CPUs))
+	if r.Spec.CPUCap != 0 {
+		line("cpu_cap", r.Spec.CPUCap.String())
+	}
 	line("memory", quoted(record.SizeText(r.Spec.Memory)))
 	line("address", quoted(r.Spec.Address.String()))
 	line("pool", quoted(r.Spec.Pool))
+	if r.Spec.StartOrder != 0 {
+		line("start_order", r.Spec.StartOrder.String())
+	}
 	if r.Spec.Machine != nil {
 		text, err := json.Marshal(r.Spec.Machine)
 		if err != nil {

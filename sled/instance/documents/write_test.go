@@ -72,7 +72,9 @@ func TestADocumentComesBack(t *testing.T) {
 		r := record.Record{ID: "6dee3e34-3723-5e73-a96e-7ab1bbc63fae", Name: rapid.StringMatching(`[a-z][a-z0-9]{0,9}`).Draw(t, "name")}
 		r.Spec = record.Spec{
 			CPUs: rapid.IntRange(1, 32).Draw(t, "cpus"), Memory: rapid.Uint64Range(1, 1<<30).Draw(t, "memory") << 20, Pool: "oxp_a",
-			Address: record.Address{Mode: rapid.SampledFrom([]string{record.DHCP, record.Addrconf}).Draw(t, "address")},
+			CPUCap:     record.CPUCap(rapid.IntRange(1, int(record.MaxCPUCap)).Draw(t, "cap")),
+			StartOrder: record.StartOrder(rapid.IntRange(1, record.MaxStartOrder+1).Draw(t, "order")),
+			Address:    record.Address{Mode: rapid.SampledFrom([]string{record.DHCP, record.Addrconf}).Draw(t, "address")},
 		}
 		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[ -~\x7f\x{e4}]{1,9}`), 0, 3).Draw(t, "disks") {
 			r.Spec.Disks = append(r.Spec.Disks, record.Disk{Path: "/d/" + strings.ReplaceAll(name, "/", "_") + "x", ReadOnly: rapid.Bool().Draw(t, "readonly")})
@@ -91,7 +93,7 @@ func TestADocumentComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, text)
 		}
-		if w.Ref != r.ID || w.Name != r.Name || *w.CPUs != r.Spec.CPUs || *w.Memory != r.Spec.Memory || *w.Address != r.Spec.Address || *w.Pool != r.Spec.Pool {
+		if w.Ref != r.ID || w.Name != r.Name || *w.CPUs != r.Spec.CPUs || *w.CPUCap != r.Spec.CPUCap || *w.StartOrder != r.Spec.StartOrder || *w.Memory != r.Spec.Memory || *w.Address != r.Spec.Address || *w.Pool != r.Spec.Pool {
 			t.Fatalf("got %+v\n%s", w, text)
 		}
 		if w.Disks == nil || w.NICs == nil {

@@ -22,6 +22,7 @@ func ZoneConfig(b Blueprint, r record.Record) zone.Config {
 		},
 		FS:      slices.Clone(PackagingOf(b, incarnation).mounts),
 		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
+		CPUCap:  int(r.Spec.CPUCap),
 	}
 	for _, v := range incarnation.VNICs() {
 		c.Nets = append(c.Nets, zone.Net{Physical: v.Name})

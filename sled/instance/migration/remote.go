@@ -158,11 +158,14 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 		ID      string          `json:"id"`
 		Name    string          `json:"name"`
 		CPUs    int             `json:"cpus"`
+		CPUCap  record.CPUCap   `json:"cpu_cap,omitempty"`
 		Memory  uint64          `json:"memory"`
 		Disks   []record.Disk   `json:"disks,omitempty"`
 		NICs    []nic           `json:"nics"`
 		Machine json.RawMessage `json:"spec,omitempty"`
-	}{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, Memory: r.Spec.Memory, NICs: []nic{}}
+
+		StartOrder record.StartOrder `json:"start_order,omitempty"`
+	}{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, CPUCap: r.Spec.CPUCap, Memory: r.Spec.Memory, NICs: []nic{}, StartOrder: r.Spec.StartOrder}
 	for _, n := range r.Spec.NICs {
 		if n.Over == guestLink {
 			n.Over = ""

@@ -127,6 +127,10 @@ func (c *cursor) spec() (s Spec) {
 			c.expect(s.Address.UnmarshalText([]byte(c.text())) == nil)
 		case "pool":
 			s.Pool = c.text()
+		case "cpu_cap":
+			c.expect(s.CPUCap.UnmarshalJSON([]byte(c.decimal())) == nil)
+		case "start_order":
+			c.expect(s.StartOrder.UnmarshalJSON([]byte(strconv.Itoa(c.small()))) == nil)
 		default:
 			c.expect(false)
 		}
@@ -308,6 +312,19 @@ func (c *cursor) number() uint64 {
 	n, err := strconv.ParseUint(digits, 10, 64)
 	c.expect(err == nil && (len(digits) == 1 || digits[0] != '0'))
 	return n
+}
+
+// decimal is a number that may have a fraction.
+func (c *cursor) decimal() string {
+	from := c.at
+	c.number()
+	if c.next(".") {
+		c.expect(c.at < len(c.json) && c.json[c.at] >= '0' && c.json[c.at] <= '9')
+		for c.at < len(c.json) && c.json[c.at] >= '0' && c.json[c.at] <= '9' {
+			c.at++
+		}
+	}
+	return c.json[from:c.at]
 }
 
 // small reads a number that fits any int.

@@ -48,6 +48,7 @@ func drawRecord(t *rapid.T) Record {
 		Generation: rapid.Uint64().Draw(t, "generation"), Updated: time.Unix(0, rapid.Int64().Draw(t, "updated")).UTC(),
 		Spec: Spec{
 			CPUs: rapid.IntRange(0, 64).Draw(t, "cpus"), Memory: rapid.Uint64().Draw(t, "memory"), Pool: text.Draw(t, "pool"),
+			CPUCap: CPUCap(rapid.IntRange(0, int(MaxCPUCap)).Draw(t, "cap")), StartOrder: StartOrder(rapid.IntRange(0, MaxStartOrder+1).Draw(t, "order")),
 			Disks: drawList(t, func(t *rapid.T) Disk {
 				return Disk{Path: text.Draw(t, "path"), ReadOnly: rapid.Bool().Draw(t, "read-only")}
 			}),

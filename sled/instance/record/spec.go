@@ -28,6 +28,10 @@ type Spec struct {
 	NICs    []NIC   `json:"nics"`
 	Address Address `json:"address"`
 	Pool    string  `json:"pool"`
+	// CPUCap bounds the processor time of the zone; 0: it is not bounded.
+	CPUCap CPUCap `json:"cpu_cap,omitempty"`
+	// StartOrder is no property of the VM: another one changes nothing on the host.
+	StartOrder StartOrder `json:"start_order,omitempty"`
 	// Machine is the machine as somebody wrote it down; nil: it is built from
 	// the other fields. See machine.go.
 	Machine *spec.InstanceSpec `json:"machine,omitempty"`
@@ -251,6 +255,16 @@ func (n NIC) Normal() (NIC, error) {
 	return n, err
 }
 
+// NICOf returns the guest NIC with a MAC address, or the zero NIC: the control VNIC is none.
+func (s Spec) NICOf(mac string) NIC {
+	for _, n := range s.NICs {
+		if n.MAC == mac {
+			return n
+		}
+	}
+	return NIC{}
+}
+
 // mostAllowed is how many addresses a link can be held to (MPT_MAXIPADDR of
 // usr/src/uts/common/sys/mac_flow.h).
 const mostAllowed = 32
@@ -317,6 +331,8 @@ func (s Spec) Validate() error {
 	switch {
 	case s.CPUs < 1 || s.CPUs > spec.MaxCPUs:
 		return BadCPUs(s.CPUs)
+	case s.CPUCap < 0 || s.CPUCap > MaxCPUCap:
+		return badCPUCap(s.CPUCap.String())
 	case s.Memory < 1<<20 || s.Memory%(1<<20) != 0:
 		return BadMemory(s.Memory)
 	case s.Machine != nil: // bounded by its places
