@@ -33,6 +33,7 @@ type chooser struct {
 	intent  string
 	self    string           // id of the instance that is chosen for
 	taken   map[string]bool  // what open intents make, by kind and name
+	drawn   map[string]bool  // MAC addresses that the instance itself is to have
 	leaving map[string]bool  // what they remove
 	packing layout.Packaging // of a new life
 
@@ -42,7 +43,7 @@ type chooser struct {
 }
 
 func newChooser(s Settings, view ledger.View, inv *inventory.Inventory, intent, self string) chooser {
-	c := chooser{Settings: s, view: view, inv: inv, intent: intent, self: self, taken: map[string]bool{}, leaving: map[string]bool{}}
+	c := chooser{Settings: s, view: view, inv: inv, intent: intent, self: self, taken: map[string]bool{}, drawn: map[string]bool{}, leaving: map[string]bool{}}
 	for _, open := range operation.Open(view) {
 		if open.Subject == record.Subject(self) {
 			continue // a dead operation on the same instance left it: it may be taken
@@ -81,11 +82,12 @@ func (c chooser) linkTaken(name string) bool {
 	return there || held || lent || c.taken["vnic "+name] || user != "" && user != c.self
 }
 
-// MAC draws an address that no link and no instance has.
+// MAC draws an address that no link and no instance has, and that it has not drawn before.
 func (c chooser) MAC(purpose string) string {
 	for try := 0; ; try++ {
 		mac := operation.DeriveMAC(c.intent, fmt.Sprintf("%s %d", purpose, try))
-		if c.macTaken(mac, "") == nil {
+		if !c.drawn[mac] && c.macTaken(mac, "") == nil {
+			c.drawn[mac] = true
 			return mac
 		}
 	}
@@ -284,13 +286,16 @@ func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 			return record.Spec{}, err
 		}
 		n.Over = cmp.Or(n.Over, c.GuestLink)
+		c.drawn[n.MAC] = true
+		s.NICs[i] = n
+	}
+	for i, n := range s.NICs {
 		if n.MAC == "" {
-			n.MAC = c.MAC(fmt.Sprintf("guest %d", i))
+			s.NICs[i].MAC = c.MAC(fmt.Sprintf("guest %d", i))
 		}
-		if err := c.checkNIC(id, n); err != nil {
+		if err := c.checkNIC(id, s.NICs[i]); err != nil {
 			return record.Spec{}, err
 		}
-		s.NICs[i] = n
 	}
 	if err := s.Validate(); err != nil {
 		return record.Spec{}, err

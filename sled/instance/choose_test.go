@@ -125,6 +125,10 @@ func TestAMACThatIsTakenIsDrawnAgain(t *testing.T) {
 	if _, r, err := prepared().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{Ref: "web1"}}); err != nil || r.Control != first {
 		t.Errorf("by nobody: %s, %v", r.Control, err)
 	}
+	given := Wanted{Ref: "web1", NICs: []record.NIC{{}, {MAC: drawn("guest 0", 0)}}}
+	if _, r, err := prepared().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: given}); err != nil || r.Spec.NICs[0].MAC != drawn("guest 0", 1) {
+		t.Errorf("by another NIC of the instance: %v, %v", r.Spec.NICs, err)
+	}
 }
 
 func TestAnInstanceKeepsTheMACsThatItHas(t *testing.T) {
