@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/devtree"
 )
 
 // Source is where disks are looked for: Detect, Vdevs or Devices.
@@ -21,7 +22,7 @@ type Source interface {
 
 // Look lists the disks of a source, M.2s first, by their slots. A disk that is
 // there and cannot be made out is told by the error; the others are listed all
-// the same. Errors: ErrNoSlots; ErrSyntax; a *host.CommandError.
+// the same. Errors: ErrNoSlots; ErrSyntax; devtree.ErrSyntax; a *host.CommandError.
 func Look(ctx context.Context, h host.Host, s Source) ([]Disk, error) {
 	disks, err := s.look(ctx, h)
 	if err != nil {
@@ -57,25 +58,8 @@ type Device struct {
 	Path string // /dev/dsk/c3t0d0
 }
 
-// tree runs prtconf.
-func tree(ctx context.Context, h host.Host) ([]*node, error) {
-	c := treeCommand()
-	r, err := h.Run(ctx, c)
-	if err == nil && r.Exit != 0 {
-		err = &host.CommandError{Command: c, Result: r}
-	}
-	if err != nil {
-		return nil, err
-	}
-	nodes, err := parseTree(r.Stdout)
-	if words := strings.TrimSpace(string(r.Stderr)); err != nil && words != "" {
-		err = fmt.Errorf("%s: %w", words, err)
-	}
-	return nodes, err
-}
-
 func (s Detect) look(ctx context.Context, h host.Host) ([]Disk, error) {
-	nodes, err := tree(ctx, h)
+	nodes, err := devtree.Query(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -84,18 +68,18 @@ func (s Detect) look(ctx context.Context, h host.Host) ([]Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	unit, _ := root.number("boot-storage-unit") // without it, it is not known which
+	unit, _ := root.Number("boot-storage-unit") // without it, it is not known which
 	var disks []Disk
 	var unclear error
 	for _, n := range nodes {
-		if n.driver != "blkdev" {
+		if n.Driver != "blkdev" {
 			continue
 		}
-		slot, err := n.above("nvme").above("pcieb").number("physical-slot#")
+		slot, err := n.Above("nvme").Above("pcieb").Number("physical-slot#")
 		if err != nil || b.kind(int(slot)) == "" {
 			continue // behind something else, or in a slot of something else
 		}
-		d, err := n.disk(b.kind(int(slot)), int(slot))
+		d, err := found(n, b.kind(int(slot)), int(slot))
 		if err != nil {
 			unclear = errors.Join(unclear, fmt.Errorf("slot %#02x: %w", slot, err))
 			continue
@@ -106,7 +90,7 @@ func (s Detect) look(ctx context.Context, h host.Host) ([]Disk, error) {
 	return disks, unclear
 }
 
-func (s Detect) board(root *node) (board, error) {
+func (s Detect) board(root *devtree.Node) (board, error) {
 	if s.Board != "" && s.Board != "auto" {
 		b, known := boards()[s.Board]
 		if !known {
@@ -115,30 +99,30 @@ func (s Detect) board(root *node) (board, error) {
 		return b, nil
 	}
 	for _, b := range boards() {
-		if b.root == root.name {
+		if b.root == root.Name {
 			return b, nil
 		}
 	}
-	return board{}, fmt.Errorf("this machine calls itself %s: %w", root.name, ErrNoSlots)
+	return board{}, fmt.Errorf("this machine calls itself %s: %w", root.Name, ErrNoSlots)
 }
 
-// disk makes a disk of a node.
+// found makes a disk of a node.
 //
 // Guess size-in-two-properties: a disk whose node has no device-nblocks or device-blksize does not
 // tell its size, and nothing else in `prtconf` would.
 // Check: `prtconf -v | grep -A1 device-nblocks` for each disk
-func (n *node) disk(kind Kind, slot int) (Disk, error) {
-	device, found := n.whole()
-	if !found {
-		return Disk{}, fmt.Errorf("%s has no link for the whole disk: %w", n.name, ErrSyntax)
+func found(n *devtree.Node, kind Kind, slot int) (Disk, error) {
+	device, there := whole(n)
+	if !there {
+		return Disk{}, fmt.Errorf("%s has no link for the whole disk: %w", n.Name, ErrSyntax)
 	}
 	d := Disk{Name: path.Base(device), Kind: kind, Slot: slot, Device: device}
 	var err error
-	if d.Identity, err = n.identity(); err != nil {
+	if d.Identity, err = identity(n); err != nil {
 		return Disk{}, err
 	}
-	blocks, berr := n.number("device-nblocks")
-	block, serr := n.number("device-blksize")
+	blocks, berr := n.Number("device-nblocks")
+	block, serr := n.Number("device-blksize")
 	if berr == nil && serr == nil {
 		d.Size = blocks * block
 	}
@@ -153,19 +137,19 @@ func (n *node) disk(kind Kind, slot int) (Disk, error) {
 // Guess disk-below-nvme-below-pcieb: a disk in a slot is a blkdev below an nvme below a pcieb with
 // physical-slot#, and the identity is made of its properties as the sled agent makes it.
 // Check: `sledctl storage list`, and what `omdb` or the agent's log calls the disks
-func (n *node) identity() (Identity, error) {
-	serial, serr := n.text("inquiry-serial-no")
-	product, perr := n.text("inquiry-product-id")
-	vendor, verr := n.text("inquiry-vendor-id")
+func identity(n *devtree.Node) (Identity, error) {
+	serial, serr := n.Text("inquiry-serial-no")
+	product, perr := n.Text("inquiry-product-id")
+	vendor, verr := n.Text("inquiry-vendor-id")
 	if err := errors.Join(serr, perr, verr); err != nil {
 		return Identity{}, err
 	}
 	i := Identity{Vendor: vendor, Model: product, Serial: serial}
-	controller := n.above("nvme")
+	controller := n.Above("nvme")
 	if controller == nil {
 		return i, nil
 	}
-	number, err := controller.number("vendor-id")
+	number, err := controller.Number("vendor-id")
 	if err != nil {
 		return Identity{}, err
 	}
@@ -228,22 +212,22 @@ func (s Devices) look(ctx context.Context, h host.Host) ([]Disk, error) {
 	if len(s) == 0 {
 		return nil, nil // nothing to ask for
 	}
-	nodes, err := tree(ctx, h)
+	nodes, err := devtree.Query(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	var disks []Disk
 	var unclear error
 	for _, device := range s {
-		i := slices.IndexFunc(nodes, func(n *node) bool {
-			whole, found := n.whole()
-			return found && whole == device.Path
+		i := slices.IndexFunc(nodes, func(n *devtree.Node) bool {
+			link, found := whole(n)
+			return found && link == device.Path
 		})
 		if i < 0 {
 			disks = append(disks, Disk{Name: path.Base(device.Path), Kind: device.Kind, Slot: NoSlot, Device: device.Path, Absent: true})
 			continue
 		}
-		d, err := nodes[i].disk(device.Kind, NoSlot)
+		d, err := found(nodes[i], device.Kind, NoSlot)
 		if err == nil && device.Kind == M2 {
 			err = d.layAsFound(h.Files())
 		}

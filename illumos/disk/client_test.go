@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/devtree"
 	"github.com/sledctl/sledctl/test/hosttest"
 )
 
@@ -90,10 +91,10 @@ func TestALookThatFails(t *testing.T) {
 		want error
 	}{
 		"no Oxide sled":      {prints(strings.Replace(gimlet, "Oxide,Gimlet", "i86pc", 1)), Detect{}, ErrNoSlots},
-		"no serial number":   {prints(strings.Replace(gimlet, "inquiry-serial-no", "other", 1)), Detect{}, ErrSyntax},
+		"no serial number":   {prints(strings.Replace(gimlet, "inquiry-serial-no", "other", 1)), Detect{}, devtree.ErrSyntax},
 		"no link":            {prints(strings.ReplaceAll(gimlet, "dev_link=", "other=")), Detect{}, ErrSyntax},
-		"no vendor":          {prints(strings.Replace(gimlet, "vendor-id", "other", 1)), Detect{}, ErrSyntax},
-		"cut off":            {prints(gimlet[:400]), Detect{}, ErrSyntax},
+		"no vendor":          {prints(strings.Replace(gimlet, "vendor-id", "other", 1)), Detect{}, devtree.ErrSyntax},
+		"cut off":            {prints(gimlet[:400]), Detect{}, devtree.ErrSyntax},
 		"no command":         {&printer{err: host.ErrNoCommand}, Detect{}, host.ErrNoCommand},
 		"exit 1":             {&printer{results: map[string]host.Result{"prtconf": {Exit: 1, Stdout: []byte(gimlet)}}}, Detect{}, nil},
 		"a board of no sled": {prints(gimlet), Detect{Board: "gimlt"}, nil},
@@ -116,7 +117,7 @@ func TestAnUnclearDiskDoesNotHideOthers(t *testing.T) {
 	i, j := strings.Index(gimlet, "        pci1de,fff9, instance #2"), strings.Index(gimlet, "        pci1de,fff9, instance #3")
 	other := strings.NewReplacer("value=00000011", "value=00000003", "inquiry-serial-no", "other", "c1t", "c2t").Replace(gimlet[i:j])
 	got, err := Look(t.Context(), prints(gimlet[:j]+other+gimlet[j:]), Detect{})
-	if len(got) != 1 || got[0].Slot != 0x11 || !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), "slot 0x03") {
+	if len(got) != 1 || got[0].Slot != 0x11 || !errors.Is(err, devtree.ErrSyntax) || !strings.Contains(err.Error(), "slot 0x03") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

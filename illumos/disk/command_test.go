@@ -8,7 +8,6 @@ import (
 
 func TestLines(t *testing.T) {
 	for want, c := range map[string]host.Command{
-		"prtconf -vD":                    treeCommand(),
 		"fstyp -a /dev/rdsk/c11t0d0s0":   contentCommand(raw("/dev/dsk/c11t0d0s0")),
 		"fstyp -a '/var/tmp/u2 a.vdev'":  contentCommand(raw("/var/tmp/u2 a.vdev")),
 		"fstyp -a /dev/rdsk/c11t0d0":     contentCommand(raw("/dev/rdsk/c11t0d0")),

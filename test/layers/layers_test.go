@@ -114,8 +114,9 @@ func layers() map[string]place {
 		"engine/plan": {layer: 1}, "engine/inventory": {layer: 1}, "engine/ledger": {layer: 1}, "engine/bundle": {layer: 1}, "engine/ledger/format": {layer: 1, below: 1},
 
 		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {},
-		"illumos/ofmt": {layer: -1}, // how dladm and ipadm print for programs
-		"propolis":     {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
+		"illumos/ofmt":    {layer: -1}, // how dladm and ipadm print for programs
+		"illumos/devtree": {layer: -1}, // what a machine is and where its disks are, for the packages of layer 0
+		"propolis":        {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
 		"peer/dropshot":              {layer: -1},                                                                                 // what the servers of Propolis and of the control plane are made with
 		"peer/dropshot/dropshottest": {imports: []string{"test/refdata"}, by: []string{"sim/simtest/contract"}},                   // for tests
