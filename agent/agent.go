@@ -30,6 +30,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/agent/figures"
+	"github.com/sledctl/sledctl/agent/registration"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/peer/nexus"
@@ -45,8 +46,14 @@ type Settings struct {
 	Instance instance.Settings
 	// Document reads an instance document, as commands do.
 	Document func([]byte) (instance.Wanted, error)
-	Nexus    *url.URL // the control plane; nil: none is notified
-	Mode     string   // how it is notified: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
+	// Registration makes the sled known to the control plane; nil: nobody does.
+	Registration *registration.Registration
+	// Inventory is what the sled has, and Identifiers name it, for the control plane; nil: it
+	// is in none.
+	Inventory   func(context.Context) (api.Inventory, error)
+	Identifiers func(context.Context) (api.Identifiers, error)
+	Nexus       *url.URL // the control plane; nil: none is notified
+	Mode        string   // how it is notified: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
 	// TombstoneTTL is how long an ended VM can be read, if the control
 	// plane does not read it before.
 	TombstoneTTL time.Duration
@@ -137,6 +144,9 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	group.Go(func() error { a.every(ctx, expireEvery, func() { a.expireRead(ctx, time.Now()) }); return nil })
 	group.Go(func() error { a.nics(ctx); return nil })
 	group.Go(func() error { a.spares(ctx); return nil })
+	if a.Registration != nil {
+		group.Go(func() error { a.Registration.Run(ctx); return nil })
+	}
 	for _, l := range listeners {
 		server, hangUp := a.http(ctx)
 		context.AfterFunc(ctx, hangUp)

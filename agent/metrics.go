@@ -103,6 +103,9 @@ func (a *agent) measure(out *figures.Page) {
 	a.mu.Unlock()
 	out.One("sledctl_monitors", "gauge", "VMs whose Propolis is watched.", float64(monitors))
 	out.One("sledctl_operations_running", "gauge", "VMs to which something is being done because the control plane asked for it.", float64(a.work.running()))
+	if a.Registration != nil {
+		out.One("sledctl_registered", "gauge", "Whether the control plane knew the sled as it is when it was last asked: 1, else 0.", figure(a.Registration.Known()))
+	}
 	b := a.notifier
 	delivered, failed, rejected := float64(b.delivered.Load()), float64(b.failed.Load()), float64(b.rejected.Load())
 	out.Family("sledctl_notifications_total", "counter", "Attempts to notify the control plane: delivered, failed (retried), rejected.")

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -43,11 +44,15 @@ type views struct {
 	usage      shared[kstat.Usage]
 	zones      shared[map[zone.State]int]
 	verdicts   shared[map[reap.Verdict]int]
+	inventory  shared[api.Inventory]
+	names      shared[api.Identifiers]
 }
 
 func (s Settings) views(ctx context.Context, group *sync.WaitGroup) *views {
 	return &views{
-		status: shared[api.Status]{look: s.Status, every: lookEvery, ctx: ctx, group: group},
+		inventory: shared[api.Inventory]{look: s.Inventory, every: lookEvery, ctx: ctx, group: group},
+		names:     shared[api.Identifiers]{look: s.Identifiers, every: lookEvery, ctx: ctx, group: group},
+		status:    shared[api.Status]{look: s.Status, every: lookEvery, ctx: ctx, group: group},
 		operations: shared[api.Events]{every: lookEvery, ctx: ctx, group: group, look: func(ctx context.Context) (api.Events, error) {
 			return s.Operations(ctx, maxOperations)
 		}},
@@ -73,7 +78,12 @@ func (v *views) ofHost(h host.Host) *views {
 
 // withSled adds their endpoints.
 func withSled(all []endpoint) []endpoint {
+	first, current := api.Version{Major: 1}, api.Version{Major: 48}
 	return append(all,
+		endpoint{method: http.MethodGet, path: "/inventory", id: "inventory", summary: "What the sled has, for a control plane", since: current, reply: api.Inventory{},
+			serve: func(s *server, c call) (any, *api.Error) { return look(c, &s.views.inventory) }},
+		endpoint{method: http.MethodGet, path: "/sled-identifiers", id: "sled_identifiers", summary: "The ids of the sled and of its board", since: first, reply: api.Identifiers{},
+			serve: func(s *server, c call) (any, *api.Error) { return look(c, &s.views.names) }},
 		endpoint{method: http.MethodGet, path: pagePath, id: "page", summary: "A page for browsers that shows the sled", stream: (*server).page, open: true},
 		endpoint{method: http.MethodGet, path: "/status", id: "status", summary: "Whether the sled is well, as status -o json", reply: api.Status{},
 			serve: (*server).status, open: true},
@@ -82,6 +92,18 @@ func withSled(all []endpoint) []endpoint {
 		endpoint{method: http.MethodGet, path: "/operation-events", id: "operation_events", summary: "The same, and those that begin or end from then on, as server-sent events",
 			since: api.Version{Major: 1}, reply: events.Event{}, query: []string{"last"}, stream: (*server).operationEvents},
 	)
+}
+
+// look answers with what a control plane wants to know of a sled, which must be one of its own.
+func look[T any](c call, at *shared[T]) (any, *api.Error) {
+	if at.look == nil {
+		return nil, api.StatusOnly(http.StatusNotFound, "", errors.New("nexus.sled_id is not set: the sled is in no control plane"))
+	}
+	seen, err := at.get(c.Context())
+	if err != nil {
+		return nil, api.Internal(err)
+	}
+	return seen, nil
 }
 
 func (s *server) status(c call) (any, *api.Error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -89,10 +90,17 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Condition: func(name string) (bool, error) {
-			if name != "quick" {
-				return false, fmt.Errorf("no condition %q", name)
+			switch name {
+			case "quick":
+				return sledtest.Quick(), nil
+			case "ipv6":
+				l, err := net.Listen("tcp", "[::1]:0")
+				if err == nil {
+					err = l.Close()
+				}
+				return err == nil, nil
 			}
-			return sledtest.Quick(), nil
+			return false, fmt.Errorf("no condition %q", name)
 		},
 		Setup: func(env *testscript.Env) error {
 			if sledtest.Raced && !lasting(scriptOf(env)) {
@@ -159,6 +167,7 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 		r, err := http.NewRequest(args[0], args[1], strings.NewReader(args[2]))
 		ts.Check(err)
 		r.Close = true
+		r.Header.Set("api-version", sledtest.LatestAPI) // which only dropshot's servers want
 		reply, err := http.DefaultClient.Do(r)
 		if errors.Is(err, syscall.ECONNREFUSED) && time.Now().Before(deadline) {
 			continue
@@ -189,12 +198,13 @@ func listens(name string, script string) bool {
 	all := func(said ...string) bool {
 		return !slices.ContainsFunc(said, func(s string) bool { return !strings.Contains(script, s) })
 	}
-	return strings.HasPrefix(name, "standin") || all("$NET") ||
+	return strings.HasPrefix(name, "standin") || all("$NET") || all("${PORT}") ||
 		all("sim shell", "instance ensure") && !all("--mode helios") && !all("\nunderlay =")
 }
 
 // ownUnderlay gives a script whose servers listen a network that no other test uses,
-// nor an operator's own sled: NET is its first three bytes.
+// nor an operator's own sled: NET is its first three bytes. PORT and a digit are ten ports that no
+// other has, on any loopback address.
 func ownUnderlay(env *testscript.Env) error {
 	name := scriptOf(env)
 	script, err := os.ReadFile(filepath.Join("testdata", "script", name+".txtar"))
@@ -209,6 +219,7 @@ func ownUnderlay(env *testscript.Env) error {
 		return err
 	}
 	env.Defer(release)
+	env.Setenv("PORT", strconv.Itoa(2000+int(network.Addr().As4()[2])))
 	env.Setenv("NET", strings.TrimSuffix(network.Addr().String(), ".0"))
 	env.Setenv("SLEDCTL_NETWORK_UNDERLAY", network.String())
 	env.Setenv("SLEDCTL_NETWORK_GZ_ADDRESS", network.Addr().Next().String()+"/24")

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -41,7 +42,7 @@ func (s *Sled) InitNexus(ctx context.Context, o NexusOptions) error {
 	made.Later, made.Token = o.Later, o.Token
 	return s.world.Update(ctx, func(tx *world.Tx) error {
 		if old := tx.State.Nexus; old != nil {
-			made.VMs, made.Seq, made.News = old.VMs, old.Seq, old.News
+			made.VMs, made.Seq, made.News, made.Registered = old.VMs, old.Seq, old.News, old.Registered
 		}
 		tx.TouchAround()
 		tx.State.Nexus = made
@@ -83,6 +84,41 @@ func (s *Sled) NexusVMs(ctx context.Context) (all []NexusVM, err error) {
 	err = s.withNexus(ctx, func(n *world.Nexus) { all = known(n) })
 	return all, err
 }
+
+// NexusSled is a sled that the control plane knows.
+type NexusSled struct {
+	ID string
+	world.NexusSled
+}
+
+// NexusSleds are the sleds that have made themselves known, by their ids. Errors: ErrNoNexus.
+func (s *Sled) NexusSleds(ctx context.Context) (all []NexusSled, err error) {
+	err = s.withNexus(ctx, func(n *world.Nexus) {
+		for _, id := range slices.Sorted(maps.Keys(n.Registered)) {
+			all = append(all, NexusSled{ID: id, NexusSled: *n.Registered[id]})
+		}
+	})
+	return all, err
+}
+
+// DecommissionSled has the control plane take a sled out of service, for good. Errors:
+// ErrNoNexus; ErrNoSled.
+func (s *Sled) DecommissionSled(ctx context.Context, id string) error {
+	return s.world.Update(ctx, func(tx *world.Tx) error {
+		switch n := tx.State.Nexus; {
+		case n == nil:
+			return ErrNoNexus
+		case n.Registered[id] == nil:
+			return fmt.Errorf("%s: %w", id, ErrNoSled)
+		}
+		tx.TouchAround()
+		tx.State.Nexus.Registered[id].Decommissioned = true
+		return nil
+	})
+}
+
+// ErrNoSled is a sled that the control plane does not know.
+var ErrNoSled = errors.New("no such sled is known to the control plane")
 
 // known is the last that is kept of each VM.
 func known(n *world.Nexus) (all []NexusVM) {

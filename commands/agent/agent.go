@@ -92,7 +92,6 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 	if err != nil {
 		return err
 	}
-	s.Log = slog.New(slog.NewTextHandler(e.Streams.Err, nil))
 	ready, finish := noting(ctx, e.Environ, func(err error) { s.Log.Warn("the service manager was not told", "cause", err) })
 	err = s.Run(ctx, env, func() {
 		for _, at := range s.Listen {
@@ -164,8 +163,11 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 			return s, err
 		}
 	}
-	s.NICs, err = agentNICs(e, c.NICs)
-	return s, err
+	if s.NICs, err = agentNICs(e, c.NICs); err != nil {
+		return s, err
+	}
+	s.Log = slog.New(slog.NewTextHandler(e.Streams.Err, nil))
+	return s, register(e, c.Nexus, &s)
 }
 
 // access is who may ask over TCP: flags, else the configuration.

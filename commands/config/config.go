@@ -122,8 +122,10 @@ type Agent struct {
 
 // Nexus is the control plane that the agent notifies of changes.
 type Nexus struct {
-	URL  string `toml:"url" default:"" doc:"the control plane's internal API; empty: the agent notifies none"`
-	Mode string `toml:"mode" default:"auto" doc:"how the agent notifies: doorbell (the control plane then asks for the state), upcall (the state itself, for older ones), auto (the doorbell, else the upcall), off"`
+	URL    string `toml:"url" default:"" doc:"the control plane's internal API; empty: the agent notifies none"`
+	Mode   string `toml:"mode" default:"auto" doc:"how the agent notifies: doorbell (the control plane then asks for the state), upcall (the state itself, for older ones), auto (the doorbell, else the upcall), off"`
+	RackID string `toml:"rack_id" default:"" doc:"the rack's UUID in the control plane, for GET /sled-identifiers of the agent"`
+	SledID string `toml:"sled_id" default:"" doc:"the sled's UUID in the control plane, where the agent registers it by that; empty: it does not. Wants agent.listen to have tcp:[IPV6-ADDRESS]:PORT"`
 }
 
 // Duration is a time, written as 90s, 5m or 24h.

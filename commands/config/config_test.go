@@ -141,6 +141,8 @@ tombstone_ttl = "90s"
 [nexus]
 url = "http://10.0.0.1:12221"
 mode = "doorbell"
+rack_id = "c19a698f-c6f9-4a17-ae30-20d711b8f7dc"
+sled_id = "5b6f33bb-9c0c-4a3c-8e5f-2d6b1c0b7a11"
 [nics]
 url = "http://10.99.99.12:8080"
 cn_uuid = "564d2cec-64ee-4aca-9e27-d71c02af3b6a"
@@ -172,7 +174,7 @@ func all() config.Config {
 		Instance: config.Instance{CPUs: 4, Memory: 8 << 30, Reservoir: config.Reservoir{Size: 64 << 30}},
 		Bundle:   config.Bundle{Directory: "/var/crash/zones", MaxSize: 3 << 30},
 		Agent:    config.Agent{Listen: []string{"unix:/a.sock", "tcp:127.0.0.1:1"}, TombstoneTTL: config.Duration(90 * time.Second)},
-		Nexus:    config.Nexus{URL: "http://10.0.0.1:12221", Mode: "doorbell"},
+		Nexus:    config.Nexus{URL: "http://10.0.0.1:12221", Mode: "doorbell", RackID: "c19a698f-c6f9-4a17-ae30-20d711b8f7dc", SledID: "5b6f33bb-9c0c-4a3c-8e5f-2d6b1c0b7a11"},
 		NICs: config.NICs{
 			URL: "http://10.99.99.12:8080", CNUUID: "564d2cec-64ee-4aca-9e27-d71c02af3b6a", AdminUUID: "930896af-bf8c-48d4-885c-6573a94b1853",
 			AllowNICsEndpoint: true, WithoutEtag: true, LockFile: "/moving", DisableDuringMigration: true, FirstLook: config.Duration(time.Hour),
@@ -232,16 +234,17 @@ func TestLoadRefuses(t *testing.T) {
 		file, env string
 		want      string
 	}{
-		"a NAPI that is none":    {"[nics]\nurl = \"napi\"\ncn_uuid = \"564d2cec-64ee-4aca-9e27-d71c02af3b6a\"", "", `sled.toml:2: nics.url: "napi" is not the address of a NAPI: http://10.99.99.12`},
-		"a NAPI, and no sled":    {"[nics]\nurl = \"http://a\"", "", `default: nics.cn_uuid: is not set, and NAPI must be asked for somebody's records`},
-		"a UUID that is none":    {"[nics]\ncn_uuid = \"564D2CEC-64EE-4ACA-9E27-D71C02AF3B6\"", "", `sled.toml:2: nics.cn_uuid: "564D2CEC-64EE-4ACA-9E27-D71C02AF3B6" is not a UUID: 564d2cec-64ee-4aca-9e27-d71c02af3b6a`},
-		"a flag that is none":    {"[nics]\nwithout_etag = 1", "", `sled.toml:2: nics.without_etag: 1 is neither true nor false`},
-		"an unknown key":         {"[network]\n\nmtv = 1500", "", `sled.toml:3: network.mtv: unknown key: did you mean "network.mtu"?`},
-		"the wrong section":      {"[host]\nmtu = 1500", "", `sled.toml:2: host.mtu: unknown key: did you mean "network.mtu"?`},
-		"no section":             {"# top\ncpus = 1500", "", `sled.toml:2: cpus: unknown key: did you mean "instance.cpus"?`},
-		"an unknown section":     {"\n[bogus]\nx = 1", "", `sled.toml:3: bogus.x: unknown key`},
-		"an empty one":           {"\n[bogus]\n", "", `sled.toml:2: bogus: unknown key`},
-		"a section that is none": {"network = 3", "", `sled.toml:1: network: is a section: [network]`},
+		"a NAPI that is none":        {"[nics]\nurl = \"napi\"\ncn_uuid = \"564d2cec-64ee-4aca-9e27-d71c02af3b6a\"", "", `sled.toml:2: nics.url: "napi" is not the address of a NAPI: http://10.99.99.12`},
+		"a sled of no control plane": {"[nexus]\nsled_id = \"5b6f33bb-9c0c-4a3c-8e5f-2d6b1c0b7a11\"", "", `default: nexus.url: is not set, and nexus.sled_id registers the sled there`},
+		"a NAPI, and no sled":        {"[nics]\nurl = \"http://a\"", "", `default: nics.cn_uuid: is not set, and NAPI must be asked for somebody's records`},
+		"a UUID that is none":        {"[nics]\ncn_uuid = \"564D2CEC-64EE-4ACA-9E27-D71C02AF3B6\"", "", `sled.toml:2: nics.cn_uuid: "564D2CEC-64EE-4ACA-9E27-D71C02AF3B6" is not a UUID: 564d2cec-64ee-4aca-9e27-d71c02af3b6a`},
+		"a flag that is none":        {"[nics]\nwithout_etag = 1", "", `sled.toml:2: nics.without_etag: 1 is neither true nor false`},
+		"an unknown key":             {"[network]\n\nmtv = 1500", "", `sled.toml:3: network.mtv: unknown key: did you mean "network.mtu"?`},
+		"the wrong section":          {"[host]\nmtu = 1500", "", `sled.toml:2: host.mtu: unknown key: did you mean "network.mtu"?`},
+		"no section":                 {"# top\ncpus = 1500", "", `sled.toml:2: cpus: unknown key: did you mean "instance.cpus"?`},
+		"an unknown section":         {"\n[bogus]\nx = 1", "", `sled.toml:3: bogus.x: unknown key`},
+		"an empty one":               {"\n[bogus]\n", "", `sled.toml:2: bogus: unknown key`},
+		"a section that is none":     {"network = 3", "", `sled.toml:1: network: is a section: [network]`},
 		"a key and a bound": {"[network]\nmtv = 1\nmtu = 70\n[instance]\ncpus = \"many\"\nmemory = 7", "SLEDCTL_INSTANCE_SPARES=65", `5 settings are wrong
   SLEDCTL_INSTANCE_SPARES: instance.spares: 65 is not between 0 and 64
   sled.toml:2: network.mtv: unknown key: did you mean "network.mtu"?

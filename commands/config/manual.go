@@ -85,6 +85,8 @@ func manual() map[string]entry {
 		"nexus.mode": {"doorbell, upcall, auto or off", "doorbell"},
 
 		"nics.url":                      {"http://ADDRESS or http://ADDRESS:PORT", "http://10.99.99.12"},
+		"nexus.rack_id":                 {aUUID, "c19a698f-c6f9-4a17-ae30-20d711b8f7dc"},
+		"nexus.sled_id":                 {aUUID, "5b6f33bb-9c0c-4a3c-8e5f-2d6b1c0b7a11"},
 		"nics.cn_uuid":                  {aUUID, "564d2cec-64ee-4aca-9e27-d71c02af3b6a"},
 		"nics.admin_uuid":               {aUUID, "930896af-bf8c-48d4-885c-6573a94b1853"},
 		"nics.allow_nics_endpoint":      {aSwitch, "true"},

@@ -207,6 +207,9 @@ func (n Nexus) validate(v *validator) {
 	at, err := url.Parse(n.URL)
 	v.want(n.URL == "" || err == nil && at.Scheme == "http" && at.Port() != "" && at.User == nil && at.RawQuery == "", "nexus.url", "%q: want http://ADDRESS:PORT", n.URL)
 	v.want(slices.Contains([]string{"doorbell", "upcall", "auto", "off"}, n.Mode), "nexus.mode", "%q: want doorbell, upcall, auto or off", n.Mode)
+	v.want(n.RackID == "" || isUUID(n.RackID), "nexus.rack_id", "%q is not a UUID: 564d2cec-64ee-4aca-9e27-d71c02af3b6a", n.RackID)
+	v.want(n.SledID == "" || isUUID(n.SledID), "nexus.sled_id", "%q is not a UUID: 564d2cec-64ee-4aca-9e27-d71c02af3b6a", n.SledID)
+	v.fits(n.SledID == "" || n.URL != "", "nexus.url", "is not set, and nexus.sled_id registers the sled there")
 }
 
 func (n NICs) validate(v *validator) {

@@ -1,5 +1,5 @@
-// Package kstat reads counters of an illumos kernel (usr/src/cmd/stat/kstat/kstat.c): when it
-// booted, the processor time of its zones, and the bytes that its links have moved.
+// Package kstat reads counters of an illumos kernel (usr/src/cmd/stat/kstat/kstat.c): what
+// its processors are, when it booted, the processor time of its zones, and the bytes that its links have moved.
 package kstat
 
 import (
@@ -59,6 +59,42 @@ func Booted(ctx context.Context, h host.Host) (time.Time, error) {
 	}
 	seconds, err := all[0].number()
 	return time.Unix(int64(seconds&(1<<62-1)), 0).UTC(), err
+}
+
+// Processor is what the first processor says that it is.
+type Processor struct {
+	Vendor        string // e.g. "AuthenticAMD"
+	Family, Model uint64
+}
+
+func processorCommand() host.Command {
+	return command("cpu_info:0:cpu_info0:vendor_id", "cpu_info:0:cpu_info0:family", "cpu_info:0:cpu_info0:model")
+}
+
+// QueryProcessor asks what the first processor is (usr/src/uts/common/os/cpu.c, cpu_info_kstat_update).
+// Errors: ErrSyntax, a *host.CommandError.
+func QueryProcessor(ctx context.Context, h host.Host) (p Processor, err error) {
+	out, err := run(ctx, h, processorCommand())
+	if err != nil {
+		return Processor{}, err
+	}
+	all, err := parse(out)
+	for _, c := range all {
+		var nerr error
+		switch c.Statistic {
+		case "vendor_id":
+			p.Vendor = c.Value
+		case "family":
+			p.Family, nerr = c.number()
+		case "model":
+			p.Model, nerr = c.number()
+		}
+		err = errors.Join(err, nerr)
+	}
+	if err == nil && p.Vendor == "" {
+		err = fmt.Errorf("%w: %q", ErrSyntax, out)
+	}
+	return p, err
 }
 
 // Query asks for the usage of all zones and links. Errors: ErrSyntax, a *host.CommandError.

@@ -49,6 +49,10 @@ func kernelCommand() host.Command {
 	return host.Command{Program: "uname", Args: []string{"-v"}, ReadOnly: true}
 }
 
+func nameCommand() host.Command {
+	return host.Command{Program: "uname", Args: []string{"-n"}, ReadOnly: true}
+}
+
 func zoneCommand() host.Command { return host.Command{Program: "zonename", ReadOnly: true} }
 
 func privilegesCommand(pid int) host.Command {
@@ -63,6 +67,16 @@ func userCommand(pid int) host.Command {
 func QueryKernel(ctx context.Context, h host.Host) (Kernel, error) {
 	out, err := run(ctx, h, kernelCommand())
 	return ParseKernel(out), err
+}
+
+// QueryHostName asks for the name of the host. Errors: ErrSyntax, a *host.CommandError.
+func QueryHostName(ctx context.Context, h host.Host) (string, error) {
+	out, err := run(ctx, h, nameCommand())
+	name := strings.TrimSuffix(out, "\n")
+	if err == nil && (name == "" || strings.ContainsAny(name, " \n")) {
+		err = fmt.Errorf("uname: %w: %q", ErrSyntax, out)
+	}
+	return name, err
 }
 
 // RunsVMs says whether sledctl can run VMs on the host: SmartOS has no brand for them, and

@@ -1,5 +1,5 @@
-// Package nexus tells a control plane that the state of a VM has changed. There
-// are two ways. The doorbell says only whose: the control plane comes and gets
+// Package nexus tells a control plane which sled this is (sled.go), and that the state of a VM
+// has changed. There are two ways. The doorbell says only whose: the control plane comes and gets
 // the state. The older upcall carries the state in its body, whose form is that
 // of Nexus' internal API 1.0.0 forever (omicron#10290).
 package nexus
@@ -62,13 +62,17 @@ func (c Client) Put(ctx context.Context, propolisID uuid.UUID, state json.RawMes
 // other answer of 2xx comes from something else, and the control plane is notified again.
 // Check: put a proxy in between that is down
 func (c Client) send(ctx context.Context, method, path, version string, body []byte) error {
-	to := *c.URL
-	to.Path = strings.TrimSuffix(to.Path, "/") + path
-	reply, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: &to, Version: version, Body: body, Limit: maxReply})
+	reply, err := c.exchange(ctx, method, path, version, body)
 	if err == nil && len(reply) > 0 {
-		return fmt.Errorf("%s %s: %d bytes came where a control plane answers with none: it is something else that listens at %s", method, path, len(reply), to.Host)
+		return fmt.Errorf("%s %s: %d bytes came where a control plane answers with none: it is something else that listens at %s", method, path, len(reply), c.URL.Host)
 	}
 	return err
+}
+
+func (c Client) exchange(ctx context.Context, method, path, version string, body []byte) ([]byte, error) {
+	to := *c.URL
+	to.Path = strings.TrimSuffix(to.Path, "/") + path
+	return dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: &to, Version: version, Body: body, Limit: maxReply})
 }
 
 // ErrNoDoorbell is a control plane that knows only the upcall.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -127,6 +128,11 @@ func (p Plane) home(ctx context.Context, id string) (known world.NexusVM, sleds 
 			return nil
 		}
 		sleds = slices.Clone(n.Sleds)
+		for _, id := range slices.Sorted(maps.Keys(n.Registered)) {
+			if at := "tcp:" + n.Registered[id].Address; !n.Registered[id].Decommissioned && !slices.Contains(sleds, at) {
+				sleds = append(sleds, at)
+			}
+		}
 		return nil
 	})
 	return known, sleds, err

@@ -37,7 +37,7 @@ type call struct {
 	era
 	later bool
 	r     *http.Request
-	id    string // of the VM
+	id    string // of the VM, or the sled
 	body  []byte
 }
 
@@ -54,7 +54,7 @@ func (p Plane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err == nil {
-		err = p.answer(r, body)
+		err = p.answer(w, r, body)
 	}
 	f, refused := errors.AsType[*fault](err)
 	switch {
@@ -64,7 +64,7 @@ func (p Plane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(serve.JSON(serve.Refusal{RequestID: request, Code: f.code, Message: f.message}))
 	case err != nil:
 		panic(http.ErrAbortHandler)
-	default:
+	case r.Method != http.MethodGet:
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
@@ -75,7 +75,7 @@ func (p Plane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Guess not-found-for-unknown-method: a control plane answers 404 also to a method that there is
 // not, and to what is no id.
 // Check: `curl -X DELETE NEXUS/vmms/x`
-func (p Plane) answer(r *http.Request, body []byte) error {
+func (p Plane) answer(w http.ResponseWriter, r *http.Request, body []byte) error {
 	c := call{Plane: p, r: r, body: body}
 	err := p.view(r.Context(), func(_ *world.Tx, n *world.Nexus) (err error) {
 		c.era, err = eraOf(n.Era)
@@ -94,6 +94,10 @@ func (p Plane) answer(r *http.Request, body []byte) error {
 	do := call.put
 	if at, rings := serve.Match("/vmms/{id}/doorbell", r.URL.Path); rings {
 		params, known, do = at, r.Method == http.MethodPost && c.doorbell && !version.Before(2), call.ring
+	}
+	if at, sled := serve.Match("/sled-agents/{id}", r.URL.Path); sled {
+		params, known = at, r.Method == http.MethodGet || r.Method == http.MethodPost
+		do = func(c call) error { return c.sled(w) }
 	}
 	if _, err := uuid.Parse(params["id"]); !known || err != nil {
 		return &fault{status: http.StatusNotFound, message: "Not Found"}

@@ -1,6 +1,6 @@
 // Package nexus is a simulated control plane of Oxide's (omicron's nexus), as far
 // as sleds tell it of VMs: its internal API answers the upcall, the doorbell or
-// both (handler.go), it asks sleds for the states of VMs and judges what comes of
+// both (handler.go), sleds make themselves known to it (sleds.go), it asks sleds for the states of VMs and judges what comes of
 // it (ask.go), and sweeps all that it knows as its instance watcher does
 // (Sweep). It keeps nothing of its own: what it knows is in the world of the
 // sled that it is near.

@@ -19,8 +19,31 @@ type Nexus struct {
 	// Sleds are where their agents answer: unix:/NAME or tcp:HOST:PORT.
 	Sleds []string            `json:"sleds"`
 	VMs   map[string]*NexusVM `json:"vms"` // by Propolis id
-	Seq   uint64              `json:"seq"` // of the last change
-	News  []*NexusChange      `json:"news,omitempty"`
+	// Registered are the sleds that have made themselves known, by their ids.
+	Registered map[string]*NexusSled `json:"registered,omitempty"`
+	Seq        uint64                `json:"seq"` // of the last change
+	News       []*NexusChange        `json:"news,omitempty"`
+}
+
+// NexusSled is what it knows of a sled, by the keys of SledAgentInfo.
+type NexusSled struct {
+	Address        string         `json:"sa_address"`
+	Depot          uint16         `json:"repo_depot_port"`
+	Role           string         `json:"role"`
+	Baseboard      NexusBaseboard `json:"baseboard"`
+	Threads        uint32         `json:"usable_hardware_threads"`
+	RAM            uint64         `json:"usable_physical_ram"`
+	Reservoir      uint64         `json:"reservoir_size"`
+	Family         string         `json:"cpu_family"`
+	Generation     uint64         `json:"generation"`
+	Decommissioned bool           `json:"decommissioned"`
+}
+
+// NexusBaseboard identifies a machine.
+type NexusBaseboard struct {
+	Part     string `json:"part"`
+	Serial   string `json:"serial"`
+	Revision uint32 `json:"revision"`
 }
 
 // NexusVM is what it knows of a VM.

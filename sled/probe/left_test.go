@@ -13,6 +13,7 @@ func left() map[string]string {
 		"illumos/key: * … latest":                                                          "an operator's program",
 		"illumos/key: * … *":                                                               "an operator's program, that prints a secret",
 		"zfs: zpool import -d *":                                                           "a directory of the settings; it prints what zpool import prints",
+		"illumos/system: uname -n":                                                         "it prints the host's name, which a recording hides",
 		"propolis/packaging: ctrun -l child -o noorphan * --version":                       "it runs the server, whose file a setting names",
 		"propolis/packaging: ldd *":                                                        "as above",
 		"illumos/smf: svccfg validate *":                                                   "the manifests of a package, where it is installed",

@@ -59,6 +59,7 @@ func Questions() []Question {
 		{"", "uname -v"},
 		{"", "kstat -p unix:0:system_misc:boot_time"},
 		{"", "kstat -p zones:::nsec_sys zones:::nsec_user zones:::zonename link:0::obytes64 link:0::rbytes64"},
+		{"", "kstat -p cpu_info:0:cpu_info0:vendor_id cpu_info:0:cpu_info0:family cpu_info:0:cpu_info0:model"},
 		{"", "zonename"},
 		{"", "pcred 1"},
 		{"", "ppriv 1"},
@@ -203,8 +204,8 @@ func reduced(c host.Command, out []byte) []byte {
 	return bytes.Clone(out)
 }
 
-// keptOfCounters are their names, each with 0: they are others at each look. A zone has its
-// complete name: what kstat cuts off of one is a name of its own.
+// keptOfCounters are their names, each with 0: they are others at each look, but for what a
+// processor is. A zone has its complete name: what kstat cuts off of one is a name of its own.
 func keptOfCounters(out []byte) (kept []byte) {
 	zones := map[string]string{}
 	for line := range strings.Lines(string(out)) {
@@ -221,7 +222,7 @@ func keptOfCounters(out []byte) (kept []byte) {
 		if c.Module == "zones" {
 			c.Name = cmp.Or(zones[c.Instance], "-") // it began meanwhile
 		}
-		if c.Statistic != "zonename" {
+		if c.Statistic != "zonename" && c.Module != "cpu_info" {
 			c.Value = "0"
 		}
 		kept = fmt.Appendln(kept, c)

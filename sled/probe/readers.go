@@ -54,6 +54,7 @@ func subjects() []subject {
 		{"uname -v", plain(system.QueryKernel), "multi-queue-since-r151058"},
 		{"kstat -p unix:0:system_misc:boot_time", plain(kstat.Booted), ""},
 		{"kstat -p zones:::nsec_sys", plain(kstat.Query), "links-count-viona zone-time-includes-guests"},
+		{"kstat -p cpu_info:0:cpu_info0:vendor_id", plain(kstat.QueryProcessor), "families-by-model"},
 		{"zonename", plain(system.QueryZone), ""},
 		{"prtconf -m", plain(reservoir.Memory), "all-memory-available-at-boot"},
 		{"prtconf -vD", func(ctx context.Context, h host.Host) (any, error) { return disk.Look(ctx, h, disk.Detect{}) },

@@ -177,7 +177,7 @@ func (c *comparison) conflict(want Expected, is zfs.Dataset) *ConflictError {
 		return bad("encryptionroot", is.EncryptionRoot, root)
 	}
 	for _, p := range want.Properties {
-		if old := is.User[p.Name]; p.Name == propertyUUID && old.Source == zfs.Local && old.Value != p.Value {
+		if old := is.User[p.Name]; p.Name == PropertyUUID && old.Source == zfs.Local && old.Value != p.Value {
 			return bad(p.Name, old.Value, p.Value)
 		}
 	}

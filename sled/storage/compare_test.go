@@ -227,9 +227,9 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 		},
 		"configured, with another uuid on it": {
 			func(s *scene) {
-				s.Custom = []CustomDataset{{On: naming.ExternalPool, Name: "mine", Properties: props(propertyUUID, "1")}}
+				s.Custom = []CustomDataset{{On: naming.ExternalPool, Name: "mine", Properties: props(PropertyUUID, "1")}}
 				s.datasets = append(s.datasets, zfs.Dataset{Name: pool1 + "/mine", Type: "filesystem", Mounted: true,
-					Mountpoint: naming.PoolRoot(pool1).Join("mine").Mountpoint, User: map[string]zfs.Value{propertyUUID: {Value: "2", Source: zfs.Local}}})
+					Mountpoint: naming.PoolRoot(pool1).Join("mine").Mountpoint, User: map[string]zfs.Value{PropertyUUID: {Value: "2", Source: zfs.Local}}})
 			},
 			[]string{"dataset POOL1/mine: oxide:uuid is 2, wanted 1; refused: dataset POOL1/mine: oxide:uuid is 2, wanted 1"},
 		},

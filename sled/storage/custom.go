@@ -80,7 +80,7 @@ func ParseCustomDataset(text string, size func(string) (uint64, error)) (CustomD
 			if err != nil {
 				return bad(fmt.Sprintf("uuid %q", value), "a UUID")
 			}
-			property, value = propertyUUID, id.String()
+			property, value = PropertyUUID, id.String()
 		default:
 			return bad(fmt.Sprintf("no property %q", property), "quota, reservation, compression, canmount, mountpoint or uuid")
 		}
@@ -89,6 +89,6 @@ func ParseCustomDataset(text string, size func(string) (uint64, error)) (CustomD
 	return o, nil
 }
 
-// propertyUUID is what the sled agent marks datasets with; another one's is
+// PropertyUUID is what the sled agent marks datasets with; another one's is
 // never overwritten (omicron, illumos-utils/src/zfs.rs).
-const propertyUUID = "oxide:uuid"
+const PropertyUUID = "oxide:uuid"

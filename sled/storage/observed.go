@@ -84,7 +84,7 @@ func (s Settings) Observes() inventory.Want {
 func wants(also ...inventory.Part) inventory.Want {
 	return inventory.Want{
 		Parts: append(also, inventory.Pools, inventory.Datasets), Roots: roots,
-		User: append(zfs.Extended(), PropertyKeyID, PropertyEpoch, PropertyNextEpoch, propertyAgentEpoch, propertyUUID),
+		User: append(zfs.Extended(), PropertyKeyID, PropertyEpoch, PropertyNextEpoch, propertyAgentEpoch, PropertyUUID),
 	}
 }
 

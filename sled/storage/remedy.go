@@ -123,7 +123,7 @@ func datasetRemedy(d Difference, name string) Remedy {
 	switch d.Property {
 	case "mountpoint":
 		return Remedy{Next: []string{"zfs set mountpoint=" + d.Wanted + " " + name}}
-	case propertyUUID:
+	case PropertyUUID:
 		return Remedy{Hands: "set it in storage.datasets, or on the dataset", Next: []string{"sledctl storage check"}}
 	}
 	return Remedy{Hands: "rename it, and keep its data", Next: []string{bootstrap}}

@@ -86,16 +86,18 @@ func layers() map[string]place {
 		"commands/description": {layer: 7, below: 3},
 		"commands/cli":         {layer: 7, below: 4, machine: []use{useFiles, useExec, useSignals}},
 
-		"agent":          {layer: 6, machine: []use{useFiles}},
-		"agent/client":   {layer: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
-		"agent/figures":  {layer: 6, below: 1},                          // for Prometheus
-		"agent/api":      {layer: 6, below: 2},
-		"sled/bootstrap": {layer: 5},
-		"sled/events":    {layer: 5}, // what was done on a sled
-		"sled/status":    {layer: 5}, // what is wrong with a sled, and what to type
-		"sled/failure":   {layer: 5}, // what commands print of an error, and an agent answers
-		"sled/reap":      {layer: 4},
-		"sled/doctor":    {layer: 4}, // status shows its last result
+		"agent":              {layer: 6, machine: []use{useFiles}},
+		"agent/client":       {layer: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
+		"agent/figures":      {layer: 6, below: 1},                          // for Prometheus
+		"agent/inventory":    {layer: 6, below: 1},
+		"agent/registration": {layer: 6, below: 1},
+		"agent/api":          {layer: 6, below: 2},
+		"sled/bootstrap":     {layer: 5},
+		"sled/events":        {layer: 5}, // what was done on a sled
+		"sled/status":        {layer: 5}, // what is wrong with a sled, and what to type
+		"sled/failure":       {layer: 5}, // what commands print of an error, and an agent answers
+		"sled/reap":          {layer: 4},
+		"sled/doctor":        {layer: 4}, // status shows its last result
 
 		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
 
@@ -115,6 +117,7 @@ func layers() map[string]place {
 
 		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {},
 		"illumos/ofmt":    {layer: -1}, // how dladm and ipadm print for programs
+		"sled/hardware":   {layer: 3},
 		"illumos/devtree": {layer: -1}, // what a machine is and where its disks are, for the packages of layer 0
 		"propolis":        {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 

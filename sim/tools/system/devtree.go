@@ -1,6 +1,7 @@
 package system
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -27,7 +28,7 @@ func deviceTree(tx *world.Tx) *node {
 	system := []property{integer("#size-cells", 2), integer("#address-cells", 3), integer("relative-addressing", 1)}
 	if tx.State.Mode == world.Helios {
 		root.name = "Oxide,Gimlet"
-		system = append(system, word("baseboard-identifier", tx.Fact(world.FactBoard, "BRM42220014")), word("baseboard-model", "913-0000019"),
+		system = append(system, word("baseboard-identifier", tx.Fact(world.FactBoard, fmt.Sprintf("BRM4222%04d", 13+tx.State.Seed%9000))), word("baseboard-model", "913-0000019"),
 			integer("baseboard-revision", 6), integer("boot-storage-unit", bootStorageUnit(tx)))
 	}
 	root.sections = []section{{title: "System", properties: append(system, boolean("MMU_PAGEOFFSET"))}}

@@ -22,7 +22,7 @@ type statistic struct {
 }
 
 // Kstat is kstat(8) with -p and selectors (usr/src/cmd/stat/kstat/kstat.c) of the fields
-// that somebody reads: the boot time, the processor time of zones, the bytes of links.
+// that somebody reads: the boot time, what the processors are, the processor time of zones, the bytes of links.
 func Kstat(tx *world.Tx, c cli.Call) cli.Reply {
 	given, selectors := cli.Options(c.Args, "p", nil)
 	cli.Simulated(given.Has('p') && len(selectors) > 0 && c.Zone == world.GlobalZone)
@@ -57,6 +57,10 @@ func (s statistic) fits(selector string) bool {
 // regard to capitals.
 func statistics(tx *world.Tx) []statistic {
 	all := []statistic{{"unix", 0, "system_misc", "boot_time", fmt.Sprint(tx.State.Booted.Unix())}}
+	for id := range world.Processors { // of an EPYC 7713P
+		name := fmt.Sprintf("cpu_info%d", id)
+		all = append(all, statistic{"cpu_info", id, name, "family", "25"}, statistic{"cpu_info", id, name, "model", "1"}, statistic{"cpu_info", id, name, "vendor_id", "AuthenticAMD"})
+	}
 	all = append(all, zoneStatistics(tx, 0, world.GlobalZone, tx.State.Booted)...)
 	since := map[string]time.Time{world.GlobalZone: tx.State.Booted, "": tx.State.Booted}
 	for _, z := range tx.State.Zones {

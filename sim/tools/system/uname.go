@@ -4,16 +4,24 @@ package system
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// Uname is uname(1) with -v. Real kernels name their distribution and the commit of the
+// Uname is uname(1) with -v or -n. Real kernels name their distribution and the commit of the
 // gate, e.g. "omnios-r151046-7b3f3d5b6d", "helios-2.0.23000" or
 // "joyent_20240111T000000Z".
 func Uname(tx *world.Tx, c cli.Call) cli.Reply {
-	cli.Simulated(len(c.Args) == 1 && c.Args[0] == "-v")
+	cli.Simulated(len(c.Args) == 1 && (c.Args[0] == "-v" || c.Args[0] == "-n"))
+	if c.Args[0] == "-n" {
+		name := c.Zone // a zone is called as it is until somebody configures it
+		if name == world.GlobalZone {
+			name = fmt.Sprintf("sled%d", tx.State.Seed)
+		}
+		return cli.Reply{Stdout: name + "\n"}
+	}
 	kernels := map[world.Mode]string{world.OmniOS: "omnios-r151058-5151515151", world.Helios: "helios-3.0.26000", world.SmartOS: "joyent_20261105T000000Z"}
 	kernel := tx.Fact(world.FactKernel, kernels[tx.State.Mode])
 	if tx.TakeFault(cli.Words(c), world.FaultOldKernel) != nil {
