@@ -259,7 +259,7 @@ func countStart(ctx context.Context, env operation.Env) (epoch uint64, err error
 // reply for an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, flat: a.FlatNetwork, logs: a.Logs, logData: a.LogData, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, names: a.Instance.Names, flat: a.FlatNetwork, logs: a.Logs, logData: a.LogData, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
 		Handler:           a.inflight.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // maxBody bounds a request's body, in bytes, as omicron's sled agent does.
@@ -25,6 +26,7 @@ type server struct {
 	access    Access
 	table     *vmTable
 	views     *views
+	names     naming.Prefixes
 	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
 	logs      Logs

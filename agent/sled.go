@@ -42,7 +42,7 @@ type views struct {
 	status     shared[api.Status]
 	operations shared[api.Events]
 	usage      shared[kstat.Usage]
-	zones      shared[map[zone.State]int]
+	zones      shared[[]zone.Zone]
 	verdicts   shared[map[reap.Verdict]int]
 	inventory  shared[api.Inventory]
 	names      shared[api.Identifiers]
@@ -63,16 +63,7 @@ func (s Settings) views(ctx context.Context, group *sync.WaitGroup) *views {
 // ofHost adds the looks at the host that figures alone need.
 func (v *views) ofHost(h host.Host) *views {
 	v.usage = shared[kstat.Usage]{every: lookEvery, ctx: v.status.ctx, group: v.status.group, look: func(ctx context.Context) (kstat.Usage, error) { return kstat.Query(ctx, h) }}
-	v.zones = shared[map[zone.State]int]{every: lookEvery, ctx: v.status.ctx, group: v.status.group, look: func(ctx context.Context) (map[zone.State]int, error) {
-		all, err := zone.List(ctx, h)
-		states := map[zone.State]int{}
-		for _, z := range all {
-			if z.Name != "global" {
-				states[z.State]++
-			}
-		}
-		return states, err
-	}}
+	v.zones = shared[[]zone.Zone]{every: lookEvery, ctx: v.status.ctx, group: v.status.group, look: func(ctx context.Context) ([]zone.Zone, error) { return zone.List(ctx, h) }}
 	return v
 }
 
@@ -84,6 +75,7 @@ func withSled(all []endpoint) []endpoint {
 			serve: func(s *server, c call) (any, *api.Error) { return look(c, &s.views.inventory) }},
 		endpoint{method: http.MethodGet, path: "/sled-identifiers", id: "sled_identifiers", summary: "The ids of the sled and of its board", since: first, reply: api.Identifiers{},
 			serve: func(s *server, c call) (any, *api.Error) { return look(c, &s.views.names) }},
+		endpoint{method: http.MethodGet, path: "/zones", id: "zones_list", summary: "The zones of VMs that run, by name", since: first, reply: []string{}, serve: (*server).zones},
 		endpoint{method: http.MethodGet, path: pagePath, id: "page", summary: "A page for browsers that shows the sled", stream: (*server).page, open: true},
 		endpoint{method: http.MethodGet, path: "/status", id: "status", summary: "Whether the sled is well, as status -o json", reply: api.Status{},
 			serve: (*server).status, open: true},
@@ -104,6 +96,23 @@ func look[T any](c call, at *shared[T]) (any, *api.Error) {
 		return nil, api.Internal(err)
 	}
 	return seen, nil
+}
+
+// zones are those that run, of VMs. The sled agent lists those whose names begin with oxz_
+// (omicron sled-agent/src/services.rs); sledctl's are called as names.zone_prefix says.
+func (s *server) zones(c call) (any, *api.Error) {
+	all, err := s.views.zones.get(c.Context())
+	if err != nil {
+		return nil, api.Internal(err)
+	}
+	names := []string{}
+	for _, z := range all {
+		if _, ours := s.names.ParseZoneName(z.Name); ours && z.State == zone.Running {
+			names = append(names, z.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 func (s *server) status(c call) (any, *api.Error) {
@@ -174,7 +183,13 @@ func (a *agent) measureHost(ctx context.Context, out *figures.Page) {
 	if u, err := a.views.usage.get(ctx); err == nil {
 		figures.CPU(out, a.vmsOf(u))
 	}
-	if states, err := a.views.zones.get(ctx); err == nil {
+	if all, err := a.views.zones.get(ctx); err == nil {
+		states := map[zone.State]int{}
+		for _, z := range all {
+			if z.Name != "global" {
+				states[z.State]++
+			}
+		}
 		figures.Counts(out, "sledctl_zones", "Zones of the sled by state, but for the global one.", "state", states)
 	}
 	if verdicts, err := a.views.verdicts.get(ctx); err == nil {

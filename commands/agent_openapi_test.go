@@ -100,6 +100,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("GET", "/metrics", "", 200)
 	call("GET", "/openapi.json", "", 200)
 	call("GET", "/status", "", 200)
+	call("GET", "/zones", "", 200)
 	call("GET", "/inventory", "", 404) // it is in no control plane
 	call("GET", "/sled-identifiers", "", 404)
 	call("GET", "/operations", "", 200)

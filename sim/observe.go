@@ -43,7 +43,7 @@ func Record(name string) func(Exchange) {
 }
 
 // observed tells Observe of what a handler is asked and answers. A request whose sender
-// died before its whole body had arrived is none.
+// died before its whole body had arrived is none, nor is one that was neither read nor answered.
 func (s *Sled) observed(h http.Handler) http.Handler {
 	if s.Observe == nil {
 		return h
@@ -57,7 +57,7 @@ func (s *Sled) observed(h http.Handler) http.Handler {
 			if reply.status != 0 && reply.status != http.StatusSwitchingProtocols {
 				_, _ = io.Copy(io.Discard, body) // what was refused before it was read was said
 			}
-			if body.broke {
+			if body.broke || reply.status == 0 && !body.ended && r.ContentLength != 0 {
 				return
 			}
 			e.Body = body.read.Bytes()
@@ -75,13 +75,14 @@ type observedBody struct {
 	io.ReadCloser
 	read  bytes.Buffer
 	broke bool
+	ended bool // all of it was read
 }
 
 // Read keeps what it reads.
 func (b *observedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read.Write(p[:n])
-	b.broke = b.broke || err != nil && err != io.EOF
+	b.broke, b.ended = b.broke || err != nil && err != io.EOF, b.ended || err == io.EOF
 	return n, err
 }
 

@@ -300,3 +300,58 @@ func conforms(t *testing.T, doc *dropshottest.Document, reply *httptest.Response
 		t.Errorf("the id of the request is %q, in %s", reply.Header().Get("x-request-id"), reply.Body)
 	}
 }
+
+const sledID = "5b6f33bb-9c0c-4a3c-8e5f-2d6b1c0b7a11"
+
+// sledBody is how a sled describes itself, with one thing changed.
+func sledBody(old, new string) string {
+	return strings.Replace(`{"sa_address":"[fd00:1122:3344:101::1]:12345","repo_depot_port":12348,"role":"gimlet",`+
+		`"baseboard":{"part":"913-0000019","serial":"BRM42220014","revision":6},"usable_hardware_threads":128,"usable_physical_ram":1099511627776,`+
+		`"reservoir_size":0,"cpu_family":"amd_milan","generation":2,"decommissioned":false}`, old, new, 1)
+}
+
+// Of a sled the control plane takes over what is newer, as its database does, and what it
+// answers is as its makers have published it.
+func TestSledsMakeThemselvesKnown(t *testing.T) {
+	doc := dropshottest.Published(t, "nexus-internal-1.0.0.json")
+	p := plane(t, nexus.EraUpcall, nil, "s1")
+	other := "7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99"
+	for _, c := range []struct {
+		what, method, id, body string
+		want                   int
+		says                   string
+	}{
+		{"it is not known", "GET", sledID, "", 404, `"error_code":"ObjectNotFound"`},
+		{"it comes", "POST", sledID, sledBody("", ""), 204, ""},
+		{"it is known", "GET", sledID, "", 200, `"generation":2`},
+		{"the same again", "POST", sledID, sledBody("", ""), 500, `"error_code":"Internal"`},
+		{"an older one", "POST", sledID, sledBody(`"generation":2`, `"generation":1`), 500, `"error_code":"Internal"`},
+		{"a newer one", "POST", sledID, sledBody(`"generation":2`, `"generation":3`), 204, ""},
+		{"another sled with its board", "POST", other, sledBody("", ""), 400, `"error_code":"ObjectAlreadyExists"`},
+		{"another sled", "POST", other, sledBody("BRM42220014", "BRM42220015"), 204, ""},
+		{"no port", "POST", other, sledBody(":12345", ""), 400, "unable to parse JSON body"},
+		{"an address of IPv4", "POST", other, sledBody("[fd00:1122:3344:101::1]", "10.0.0.1"), 400, "unable to parse JSON body"},
+		{"no board", "POST", other, sledBody(`"serial":"BRM42220014",`, ""), 400, "unable to parse JSON body"},
+		{"a role that is none", "POST", other, sledBody(`"gimlet"`, `"pc"`), 400, "unknown variant"},
+		{"a family that is none", "POST", other, sledBody(`"amd_milan"`, `"amd"`), 400, "unknown variant"},
+		{"no generation", "POST", other, sledBody(`"generation":2,`, ""), 400, "unable to parse JSON body"},
+		{"what cannot be done", "PUT", sledID, sledBody("", ""), 404, "Not Found"},
+	} {
+		reply := send(p, c.method, "/sled-agents/"+c.id, "1.0.0", c.body)
+		if reply.Code != c.want || !strings.Contains(reply.Body.String(), c.says) {
+			t.Errorf("%s: %d %s, want %d %s", c.what, reply.Code, reply.Body, c.want, c.says)
+		}
+		if c.method != "PUT" {
+			if err := doc.Answer(httptest.NewRequest(c.method, "/sled-agents/"+c.id, nil), reply.Code, reply.Header(), reply.Body.Bytes()); err != nil {
+				t.Errorf("%s: %d %s: %v", c.what, reply.Code, reply.Body, err)
+			}
+		}
+	}
+	err := p.World.Update(t.Context(), func(tx *world.Tx) error { tx.State.Nexus.Registered[sledID].Decommissioned = true; return nil })
+	if reply := send(p, "POST", "/sled-agents/"+sledID, "1.0.0", sledBody(`"generation":2`, `"generation":9`)); err != nil || reply.Code != 500 {
+		t.Errorf("decommissioned: %d %s, %v", reply.Code, reply.Body, err)
+	}
+	if reply := send(p, "POST", "/sled-agents/"+other, "1.0.0", sledBody(`"generation":2`, `"generation":9`)); reply.Code != 204 {
+		t.Errorf("the board of a sled that is decommissioned: %d %s", reply.Code, reply.Body)
+	}
+}
