@@ -176,9 +176,19 @@ func (s *laid) are(state string) {
 	}
 }
 
-// capped is the law that the zones of the machines have the row's cap.
+// capped is the law that the zones of the machines have the row's cap, and they themselves its
+// place among those that start.
 func (s *laid) capped() {
 	s.T.Helper()
+	order := "-"
+	if at := s.row.StartOrder(); at != nil {
+		order = fmt.Sprint(*at)
+	}
+	for got := range strings.FieldsSeq(s.Run("instance list -H --columns start_order")) {
+		if got != order {
+			s.T.Fatalf("%v: the start order is %s, want %s", s.row, got, order)
+		}
+	}
 	for name, in := range s.zones() {
 		c, err := zone.ReadConfig(s.Host().Files(), in)
 		if got := zone.Hundredths(c.CPUCap); err != nil || got != fmt.Sprint(s.row.CPUCap()) {

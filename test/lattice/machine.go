@@ -24,7 +24,7 @@ func (r Row) Machines() []string {
 func (r Row) Size() string {
 	words := fmt.Sprint("--cpus ", r.CPUs())
 	if r.CPUCap() != 0 {
-		words += fmt.Sprint(" --cpu-cap ", r.CPUCap())
+		words += fmt.Sprint(" --cpu-cap ", r.CPUCap(), " --start-order ", *r.StartOrder())
 	}
 	return words
 }
@@ -51,6 +51,7 @@ type document struct {
 	Name   string          `json:"name"`
 	CPUs   int             `json:"cpus"`
 	CPUCap float64         `json:"cpu_cap,omitempty"`
+	Order  *int            `json:"start_order,omitempty"`
 	Memory string          `json:"memory"`
 	Disks  []disk          `json:"disks,omitempty"`
 	NICs   []nic           `json:"nics,omitempty"`
@@ -72,7 +73,7 @@ type nic struct {
 
 // Document describes a machine of the row, as instance ensure -f reads it.
 func (r Row) Document(name string) string {
-	d := document{Name: name, CPUs: r.CPUs(), CPUCap: r.CPUCap(), Memory: "2G"}
+	d := document{Name: name, CPUs: r.CPUs(), CPUCap: r.CPUCap(), Order: r.StartOrder(), Memory: "2G"}
 	for n := range r.NICs() {
 		card := nic{}
 		if n > 0 {
@@ -142,6 +143,15 @@ func (r Row) CPUs() (n int) {
 		r.missing(CPUs)
 	}
 	return n
+}
+
+// StartOrder is that of a machine of the row which has a cap; nil: it has none.
+func (r Row) StartOrder() *int {
+	if r.CPUCap() == 0 {
+		return nil
+	}
+	order := 10
+	return &order
 }
 
 // CPUCap is how many processors a machine of the row keeps busy at most; 0: as many as it

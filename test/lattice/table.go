@@ -65,7 +65,7 @@ const (
 	No        = "no"
 	Running   = "running"
 	Held      = "1 held to limits"
-	Capped    = "2 capped to 1.5"
+	Capped    = "2 capped to 1.5, start order 10"
 
 	Development = "development"
 	KeyFile     = "file"

@@ -124,5 +124,17 @@ func ofWhatIsTold() []Mutant {
 			Plant: []Patch{{"sled/instance/many.go", "kind := fault.Of(e.Failures[0].Err)\n", "OLD; if MUTANT { return fault.Partial }\n"}},
 			Found: script("instance_several_exit_codes", "exit 3, want 8"),
 		},
+		{
+			Name:    "a sled that has changed is registered at the generation that is known",
+			Plant:   []Patch{{"agent/registration/registration.go", "is.Generation++", "if !MUTANT { OLD }"}},
+			Found:   unit("agent/registration", "TestWhatIsSent", "it is known otherwise"),
+			Besides: true,
+		},
+		{
+			Name:    "a sled that was decommissioned is registered again",
+			Plant:   []Patch{{"agent/registration/registration.go", "if known.Decommissioned {", "if known.Decommissioned && !MUTANT {"}},
+			Found:   unit("agent/registration", "TestWhatIsSent", "it is taken out of use"),
+			Besides: true,
+		},
 	}
 }
