@@ -21,7 +21,7 @@ import (
 // from the global zone. Without one the error is that of connect(2): a host
 // that does not exist cannot be reached, one that exists refuses. The data
 // centre's NAPI and the control plane are reached by the address that each is
-// known by, a name or not.
+// known by, a name or not; so is a control plane that is near another sled of the rack.
 func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var near http.Handler
 	if err := h.sled.world.View(ctx, func(tx *world.Tx) error {
@@ -36,6 +36,13 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 		return nil
 	}); err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	if near == nil {
+		plane, err := h.sled.planeOfRack(ctx, address)
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		near = plane
 	}
 	if near != nil {
 		return h.sled.connect(near, nil), nil

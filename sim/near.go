@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -54,12 +53,14 @@ func (s *Sled) InitNexus(ctx context.Context, o NexusOptions) error {
 var ErrNoNexus = errors.New("no control plane is near the simulated sled")
 
 // plane is the control plane as it works in this process.
-func (s *Sled) plane() nexus.Plane {
+func (s *Sled) plane() nexus.Plane { return s.planeIn(s.world) }
+
+func (s *Sled) planeIn(w *world.World) nexus.Plane {
 	dial := s.Agent
 	if dial == nil {
 		dial = dialAgent
 	}
-	return nexus.Plane{World: s.world, Dial: dial, Go: func(do func(context.Context)) { s.left.Go(func() { do(s.ctx) }) }}
+	return nexus.Plane{World: w, Dial: dial, Go: func(do func(context.Context)) { s.left.Go(func() { do(s.ctx) }) }}
 }
 
 func dialAgent(ctx context.Context, address string) (net.Conn, error) {
@@ -84,41 +85,6 @@ func (s *Sled) NexusVMs(ctx context.Context) (all []NexusVM, err error) {
 	err = s.withNexus(ctx, func(n *world.Nexus) { all = known(n) })
 	return all, err
 }
-
-// NexusSled is a sled that the control plane knows.
-type NexusSled struct {
-	ID string
-	world.NexusSled
-}
-
-// NexusSleds are the sleds that have made themselves known, by their ids. Errors: ErrNoNexus.
-func (s *Sled) NexusSleds(ctx context.Context) (all []NexusSled, err error) {
-	err = s.withNexus(ctx, func(n *world.Nexus) {
-		for _, id := range slices.Sorted(maps.Keys(n.Registered)) {
-			all = append(all, NexusSled{ID: id, NexusSled: *n.Registered[id]})
-		}
-	})
-	return all, err
-}
-
-// DecommissionSled has the control plane take a sled out of service, for good. Errors:
-// ErrNoNexus; ErrNoSled.
-func (s *Sled) DecommissionSled(ctx context.Context, id string) error {
-	return s.world.Update(ctx, func(tx *world.Tx) error {
-		switch n := tx.State.Nexus; {
-		case n == nil:
-			return ErrNoNexus
-		case n.Registered[id] == nil:
-			return fmt.Errorf("%s: %w", id, ErrNoSled)
-		}
-		tx.TouchAround()
-		tx.State.Nexus.Registered[id].Decommissioned = true
-		return nil
-	})
-}
-
-// ErrNoSled is a sled that the control plane does not know.
-var ErrNoSled = errors.New("no such sled is known to the control plane")
 
 // known is the last that is kept of each VM.
 func known(n *world.Nexus) (all []NexusVM) {
