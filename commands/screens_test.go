@@ -37,17 +37,20 @@ func TestScreensOfTheDrill(t *testing.T) {
 		t.Skip("making the drill sled takes seconds")
 	}
 	environ := []string{"SLEDCTL_HOST=sim:" + filepath.Join(t.TempDir(), "drill"), "TERM=dumb", "HOME=" + t.TempDir()}
+	now := time.Now
 	run := func(p terminal.Pretended, words ...string) sledtest.Answer {
 		p.Environ = append(environ, p.Environ...)
 		streams, out, errs := terminal.Buffers(p)
 		env := cli.NewEnv(streams, p.Environ, "")
-		env.Now = func() time.Time { return time.Now().Add(afterTheDrill) }
+		env.Now = func() time.Time { return now().Add(afterTheDrill) }
 		exit := commands.Run(t.Context(), env, words)
 		return sledtest.Answer{Exit: exit, Out: out.String(), Errs: errs.String()}
 	}
 	if a := run(terminal.Pretended{}, "sim", "drill", "--ram-push", "1h", strings.TrimPrefix(environ[0], "SLEDCTL_HOST=sim:")); a.Exit != 0 {
 		t.Fatal(a.Errs)
 	}
+	made := time.Now() // all screens are of one moment, however slow the machine is
+	now = func() time.Time { return made }
 	for _, screen := range []struct{ name, line string }{
 		{"instance_list", "instance list"},
 		{"instance_list_failed", "instance list --failed"},
