@@ -92,6 +92,9 @@ func newInit(env *cli.Env) *cobra.Command {
 					*n = -1 // in Options, 0 is the usual number
 				}
 			}
+			if o.Processors == 0 {
+				return &cli.UsageError{Text: "--processors 0: want a number from 1"}
+			}
 			if err := o.Check(); err != nil {
 				return &cli.UsageError{Text: err.Error()}
 			}
@@ -110,6 +113,7 @@ func newInit(env *cli.Env) *cobra.Command {
 	flags.BoolVar(&o.Ramdisk, "ramdisk", false, "root on a RAM disk, which a reboot empties, as on helios")
 	flags.BoolVar(&o.Installed, "installed", false, "with --mode helios: root on a pool, which a reboot keeps")
 	flags.StringVar(&o.Build, "server-build", "development", "build of propolis-server: development or omicron-build")
+	flags.IntVar(&o.Processors, "processors", 128, "processors, all on-line")
 	flags.BoolVar(&o.Methods, "smf-programs", false, "run SMF methods of the global zone as programs")
 	flags.BoolVar(&o.Blank, "blank", false, "disks without pools")
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the sled's random numbers")

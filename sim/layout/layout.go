@@ -136,8 +136,8 @@ func (l *layout) identity() {
 		if t, err := time.Parse("01/02/2006 15:04:05", strings.TrimSpace(since)); err == nil {
 			s.Booted = t
 		}
-		if len(processors) != world.Processors {
-			l.note("%d processors: a simulated sled has %d", len(processors), world.Processors)
+		if s.Processors = len(processors); s.Processors == world.UsualProcessors {
+			s.Processors = 0
 		}
 	}
 	if mib := strings.TrimSpace(l.output("prtconf -m")); mib != "" && mib != strconv.Itoa(world.MemoryMiB) {

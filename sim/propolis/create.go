@@ -66,7 +66,7 @@ func (c *creation) checkBoard() error {
 		return errNoEntry
 	case b.CPUs == 0 || b.CPUs > most:
 		return fmt.Errorf("%d virtual CPUs requested, but only up to %d supported", b.CPUs, most)
-	case b.CPUs > world.Processors:
+	case b.CPUs > uint64(c.tx.Processors()):
 		return errors.New("failed to create machine: Invalid argument (os error 22)")
 	case b.Memory == 0:
 		return errors.New("failed to create machine: Invalid argument (os error 22)")

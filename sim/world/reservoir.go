@@ -1,6 +1,9 @@
 package world
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+)
 
 // The VMM reservoir: memory that the kernel has set aside for guests
 // (usr/src/uts/intel/io/vmm/vmm_reservoir.c).
@@ -28,8 +31,11 @@ const (
 	pageSize       = 4 << 10
 )
 
-// Processors is how many the sled has, all on-line: two threads of each of 64 cores.
-const Processors = 128
+// UsualProcessors is how many a sled has: two threads of each of 64 cores.
+const UsualProcessors = 128
+
+// Processors is how many the sled has, all on-line.
+func (tx *Tx) Processors() int { return cmp.Or(tx.State.Processors, UsualProcessors) }
 
 // Reservoir is what the kernel reports about it, in bytes.
 type Reservoir struct{ Free, Allocated, Transient, Limit uint64 }

@@ -16,15 +16,16 @@ const Format = 2
 // State is all that a simulated sled is. Its JSON is that of format 1; how it is stored
 // now, entries.go and log.go say.
 type State struct {
-	Format    int       `json:"format"`
-	Seed      uint64    `json:"seed"`                // of every number that the sled draws
-	Mode      Mode      `json:"mode"`                // the distribution
-	Latency   string    `json:"latency"`             // none, helios2021, helios
-	Ramdisk   bool      `json:"ramdisk,omitempty"`   // the root is on one although the mode's is not; see Forgets
-	Installed bool      `json:"installed,omitempty"` // the root is on a pool although the mode's is not
-	Build     string    `json:"build,omitempty"`     // of propolis-server; see Options
-	Methods   bool      `json:"methods,omitempty"`   // SMF's methods of the global zone are programs; see Options
-	Booted    time.Time `json:"booted"`
+	Format     int       `json:"format"`
+	Seed       uint64    `json:"seed"`                 // of every number that the sled draws
+	Mode       Mode      `json:"mode"`                 // the distribution
+	Latency    string    `json:"latency"`              // none, helios2021, helios
+	Ramdisk    bool      `json:"ramdisk,omitempty"`    // the root is on one although the mode's is not; see Forgets
+	Installed  bool      `json:"installed,omitempty"`  // the root is on a pool although the mode's is not
+	Build      string    `json:"build,omitempty"`      // of propolis-server; see Options
+	Processors int       `json:"processors,omitempty"` // 0: UsualProcessors
+	Methods    bool      `json:"methods,omitempty"`    // SMF's methods of the global zone are programs; see Options
+	Booted     time.Time `json:"booted"`
 	// Facts are what a recording has said about the sled that was laid out from it: see Fact.
 	Facts   map[string]string `json:"facts,omitempty"`
 	Boots   int               `json:"boots"`

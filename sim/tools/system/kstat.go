@@ -57,7 +57,7 @@ func (s statistic) fits(selector string) bool {
 // regard to capitals.
 func statistics(tx *world.Tx) []statistic {
 	all := []statistic{{"unix", 0, "system_misc", "boot_time", fmt.Sprint(tx.State.Booted.Unix())}}
-	for id := range world.Processors { // of an EPYC 7713P
+	for id := range tx.Processors() { // of an EPYC 7713P
 		name := fmt.Sprintf("cpu_info%d", id)
 		all = append(all, statistic{"cpu_info", id, name, "family", "25"}, statistic{"cpu_info", id, name, "model", "1"}, statistic{"cpu_info", id, name, "vendor_id", "AuthenticAMD"})
 	}

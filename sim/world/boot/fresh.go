@@ -32,6 +32,8 @@ type Options struct {
 	// Build is how the sled's propolis-server was built: development or
 	// omicron-build; empty: development.
 	Build string
+	// Processors is how many the sled has; 0: 128.
+	Processors int
 	// Methods lets the methods of services in the global zone run as programs of the
 	// computer, by the process that lets time pass for the stand-in commands.
 	Methods bool
@@ -41,6 +43,9 @@ type Options struct {
 	// Files are such files, by absolute name, that are there before the sled is.
 	Files map[string]string
 }
+
+// maxProcessors is how many a simulated sled can have: more than any machine that VMs run on.
+const maxProcessors = 1024
 
 // Check refuses options that no sled can have.
 func (o Options) Check() error {
@@ -58,6 +63,9 @@ func (o Options) Check() error {
 	case "", world.DevelopmentBuild, world.OmicronBuild:
 	default:
 		return fmt.Errorf("server-build %q: want %s or %s", o.Build, world.DevelopmentBuild, world.OmicronBuild)
+	}
+	if o.Processors < 0 || o.Processors > maxProcessors {
+		return fmt.Errorf("processors %d: want 1 to %d", o.Processors, maxProcessors)
 	}
 	if o.Installed && (o.Mode != world.Helios || o.Ramdisk) {
 		return fmt.Errorf("a system that is installed on a pool is helios' choice, and no RAM disk's")
@@ -80,7 +88,9 @@ func Fresh(o Options) *world.State {
 		Image:   append(slices.Clone(o.Image), slices.Sorted(maps.Keys(o.Files))...),
 		Ramdisk: o.Ramdisk,
 		Build:   o.Build,
-		Methods: o.Methods,
+
+		Processors: o.Processors,
+		Methods:    o.Methods,
 
 		Installed: o.Installed,
 		Booted:    now,
