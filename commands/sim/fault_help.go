@@ -2,7 +2,7 @@ package sim
 
 // faultHelp lists the faults of the simulated sled, by what they hit.
 const faultHelp = `Arm a fault of the simulated sled. Most faults hit the next command that contains the words in --match in their order; a word may be a
-pattern, e.g. propolis_*. Faults of services match the zone and the service.
+pattern, e.g. propolis_*, whose * matches no slash. Faults of services match the zone and the service.
 
 Faults of a command:
 
