@@ -54,6 +54,9 @@ sled's NIC records in Triton's NAPI up to date, as nics sync does (nics.agent).
   GET /status                 whether the sled is well, as status -o json
   GET /operations             the newest operations, as events -o json: last
   GET /instance-logs          what instance logs prints: instances, service, previous, since, last
+  GET /inventory              what the sled has, for the control plane (nexus.sled_id)
+  GET /sled-identifiers       the ids of the sled and of its board (nexus.sled_id, nexus.rack_id)
+  GET /zones                  the zones of VMs that run, by name
   GET /healthz                answers if the agent does
   GET /metrics                the agent's figures, for Prometheus
 
