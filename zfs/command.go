@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,8 +61,13 @@ func get(depth, properties, datasets []string) host.Command {
 	return host.Command{Program: "zfs", Args: append(args, datasets...), ReadOnly: true}
 }
 
-func createCommand(dataset string, properties []Property) host.Command {
-	return withOptions("create", properties, dataset)
+// createCommand makes a volume of a size, or a file system if that is 0.
+func createCommand(dataset string, size uint64, properties []Property) host.Command {
+	c := withOptions("create", properties, dataset)
+	if size > 0 {
+		c.Args = slices.Insert(c.Args, 1, "-V", strconv.FormatUint(size, 10))
+	}
+	return c
 }
 
 func snapshotCommand(name string, properties []Property) host.Command {

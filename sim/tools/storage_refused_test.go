@@ -110,7 +110,6 @@ zpool destroy -f tank
 zpool export -f tank
 zpool import -a
 zpool import -o readonly=on tank
-zfs create -o reservation=20M tank/mine
 zfs create -o refquota=20M tank/mine
 zpool import -N new
 zpool import new other

@@ -86,6 +86,41 @@ $ zfs create -V 1G tank/v
 `)
 }
 
+func TestZfsReservations(t *testing.T) {
+	// dsl_dir_set_reservation_check, dsl_dir_set_quota_check, and parent_delta of dsl_dir.c: what
+	// is reserved is used to what is above. Small blocks take more metadata.
+	session(t, zfsTx(t), `$ zfs create -o canmount=off -o quota=1G -o reservation=1G tank/a
+$ zfs get -Hp -o property,value used,reservation,quota tank/a
+used→98304
+reservation→1073741824
+quota→1073741824
+$ zfs create -o reservation=2G -o quota=1G tank/b
+! cannot create 'tank/b': out of space
+= 1
+$ zfs create -o reservation=1P tank/b
+! cannot create 'tank/b': out of space
+= 1
+$ zfs create -V 1G -o volblocksize=4096 tank/a/vol
+! cannot create 'tank/a/vol': out of space
+= 1
+$ zfs set quota=512M tank/a
+! cannot set property for 'tank/a': size is less than current used or reserved space
+= 1
+$ zfs set reservation=2G tank/a
+! cannot set property for 'tank/a': size is greater than available space
+= 1
+$ zfs set quota=1094M tank/a
+$ zfs set reservation=1094M tank/a
+$ zfs create -V 1G -o volblocksize=4096 tank/a/vol
+$ zfs get -Hp -o property,value,source volblocksize,refreservation tank/a/vol
+volblocksize→4096→-
+refreservation→1142947840→local
+$ zfs set reservation=none tank/a
+$ zfs get -Hp -o value,source reservation tank/a
+0→local
+`)
+}
+
 func TestZfsListShowsWhatIsAskedFor(t *testing.T) {
 	// zfs_do_list and zfs_iter.c.
 	tx := zfsTx(t)

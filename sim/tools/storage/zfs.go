@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
@@ -58,8 +60,9 @@ func (z *zfsCall) create(args []string) int {
 	key := zfs.KeyOptions{Stdin: z.call.Stdin}
 	var err error
 	if volume {
-		only(zfs.FindPool(z.tx, zfs.PoolName(name)) != nil && props["volblocksize"] == "")
-		size = (size + zfs.BlockBytes - 1) / zfs.BlockBytes * zfs.BlockBytes
+		block, unread := zfs.ParseSize(cmp.Or(props["volblocksize"], strconv.Itoa(zfs.BlockBytes)))
+		only(zfs.FindPool(z.tx, zfs.PoolName(name)) != nil && unread == nil && block > 0)
+		size = (size + block - 1) / block * block
 		err = zfs.CreateVolume(z.tx, name, size, sparse, props, key)
 	} else {
 		only(!sparse)

@@ -62,6 +62,7 @@ func create(tx *world.Tx, name string, kind DatasetTypes, props map[string]strin
 	d := &world.Dataset{Name: name, Type: "filesystem", Used: OwnBytes, Local: local}
 	err = inTurn(
 		func() error { return cmp.Or(c.writable(name), c.fits(name)) },
+		func() error { return c.fitReservation(parent, d) },
 		func() error { return c.fitVolume(parent, d) },
 		func() error { return c.encrypt(parent, d, key) },
 	)
@@ -94,7 +95,17 @@ func (c *checker) parent(name string) (*world.Dataset, error) {
 	return parent, nil
 }
 
-// BlockBytes is the size of a volume's blocks.
+// fitReservation checks that there is room for what a new dataset reserves, and for its quota
+// (dsl_dir_set_reservation_check in usr/src/uts/common/fs/zfs/dsl_dir.c).
+func (c *checker) fitReservation(parent, d *world.Dataset) error {
+	reserved, quota := number(d, "reservation"), number(d, "quota")
+	if reserved > NewSurvey(c.tx).free(parent) || quota > 0 && reserved > quota {
+		return c.refuse("out of space")
+	}
+	return nil
+}
+
+// BlockBytes is the size of a volume's blocks, unless volblocksize says another.
 const BlockBytes = 8192
 
 // fitVolume completes the settings of a new volume and checks that there is
@@ -104,13 +115,15 @@ func (c *checker) fitVolume(parent, d *world.Dataset) error {
 		return nil
 	}
 	d.Type, d.Used = "volume", 56<<10 // see OwnBytes
-	size := number(d, "volsize")
-	if size == 0 || size%BlockBytes != 0 {
-		return world.NotSimulated("zfs create -V: a size of %d bytes", size)
+	if d.Local["volblocksize"] == "" {
+		d.Local["volblocksize"] = strconv.Itoa(BlockBytes)
 	}
-	d.Local["volblocksize"] = strconv.Itoa(BlockBytes)
+	size, block := number(d, "volsize"), number(d, "volblocksize")
+	if block < 512 || block > 128<<10 || block&(block-1) != 0 || size == 0 || size%block != 0 {
+		return world.NotSimulated("zfs create -V: a size of %d bytes in blocks of %d", size, block)
+	}
 	if d.Local["refreservation"] == "auto" {
-		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size), 10)
+		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size, block), 10)
 	}
 	if max(number(d, "refreservation"), d.Used) > NewSurvey(c.tx).free(parent) {
 		return c.refuse("out of space")

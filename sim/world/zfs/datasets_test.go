@@ -251,7 +251,6 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 		"clone to another pool":    zfs.Clone(tx, "tank/a@s", "rpool/c", nil),
 		"destroy -r of a pool":     zfs.Destroy(tx, "tank", zfs.DestroyOptions{Recursive: true}),
 		"set canmount=off":         set(tx, "tank/a", "canmount", "off"),
-		"set reservation":          set(tx, "tank/a", "reservation", "1P"),
 		"set refreservation":       set(tx, "tank/a", "refreservation", "1M"),
 		"set volsize":              set(tx, "tank/v", "volsize", "2G"),
 		"set keylocation":          set(tx, "tank/a", "keylocation", "file:///key"),

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -62,10 +63,24 @@ func (s *Survey) used(d *world.Dataset) uint64 {
 	if !known {
 		for o, own := range s.written(d) {
 			total += own + s.reservation(o, own)
+			if o != d {
+				total += s.reserved(o)
+			}
 		}
 		s.taken[d] = total
 	}
 	return total
+}
+
+// reserved is what reservation keeps for a dataset with all below it, beyond what they use: what
+// is above it counts that as used, and the dataset itself does not (parent_delta of
+// usr/src/uts/common/fs/zfs/dsl_dir.c).
+func (s *Survey) reserved(d *world.Dataset) uint64 {
+	wanted := number(d, "reservation")
+	if wanted == 0 {
+		return 0
+	}
+	return minus(wanted, s.used(d))
 }
 
 // written gives d and all below it, with what is written to each alone.
@@ -105,6 +120,9 @@ func (s *Survey) free(d *world.Dataset) uint64 {
 		left = s.free(above)
 	} else {
 		left = minus(Capacity(s.tx, d.Name), s.used(d))
+	}
+	if strings.Contains(d.Name, "/") {
+		left += s.reserved(d)
 	}
 	if quota := number(d, "quota"); quota > 0 {
 		left = min(left, minus(quota, s.used(d)))

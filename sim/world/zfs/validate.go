@@ -155,22 +155,34 @@ func (c *checker) special(p *DatasetProperty, value string) error {
 	return nil
 }
 
-// room checks that a quota can be kept: the kernel's part of setting it
-// (dsl_dir_set_quota_check). The words are those of zfs_setprop_error.
+// room checks that a quota and a reservation can be kept: the kernel's part of setting them
+// (dsl_dir_set_quota_check, dsl_dir_set_reservation_check). The words are those of
+// zfs_setprop_error.
 func (c *checker) room(d *world.Dataset, s settings) error {
-	quota, _ := strconv.ParseUint(s["quota"], 10, 64)
-	if quota != 0 && quota < NewSurvey(c.tx).Bytes(d, "used") {
-		return c.refuse("size is less than current used or reserved space")
+	survey := NewSurvey(c.tx)
+	if text, set := s["quota"]; set {
+		quota, _ := strconv.ParseUint(text, 10, 64)
+		if quota != 0 && quota < max(survey.Bytes(d, "used"), number(d, "reservation")) {
+			return c.refuse("size is less than current used or reserved space")
+		}
+	}
+	if text, set := s["reservation"]; set {
+		reserved, _ := strconv.ParseUint(text, 10, 64)
+		used, quota := survey.used(d), number(d, "quota")
+		more := minus(max(used, reserved), max(used, number(d, "reservation")))
+		if above := c.tx.State.Datasets[parentName(d.Name)]; above == nil || more > survey.free(above) || quota > 0 && reserved > quota {
+			return c.refuse("size is greater than available space")
+		}
 	}
 	return nil
 }
 
 // reservationOf is what a volume of a size needs with its metadata
 // (zvol_volsize_to_reservation in libzfs_dataset.c).
-func reservationOf(size uint64) uint64 {
+func reservationOf(size, block uint64) uint64 {
 	const perLevel, indirect = 1 << 10, 1 << 17
 	meta := uint64(7)
-	for blocks := size / BlockBytes; blocks > 1; {
+	for blocks := size / block; blocks > 1; {
 		blocks = (blocks + perLevel - 1) / perLevel
 		meta += blocks
 	}
