@@ -19,8 +19,10 @@ import (
 	"github.com/sledctl/sledctl/illumos/kstat"
 	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/events"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/status"
+	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -69,13 +71,17 @@ func (v *views) ofHost(h host.Host) *views {
 
 // withSled adds their endpoints.
 func withSled(all []endpoint) []endpoint {
-	first, current := api.Version{Major: 1}, api.Version{Major: 48}
+	first, volumes, current := api.Version{Major: 1}, api.Version{Major: 17}, api.Version{Major: 48}
 	return append(all,
 		endpoint{method: http.MethodGet, path: "/inventory", id: "inventory", summary: "What the sled has, for a control plane", since: current, reply: api.Inventory{},
 			serve: func(s *server, c call) (any, *api.Error) { return look(c, &s.views.inventory) }},
 		endpoint{method: http.MethodGet, path: "/sled-identifiers", id: "sled_identifiers", summary: "The ids of the sled and of its board", since: first, reply: api.Identifiers{},
 			serve: func(s *server, c call) (any, *api.Error) { return look(c, &s.views.names) }},
 		endpoint{method: http.MethodGet, path: "/zones", id: "zones_list", summary: "The zones of VMs that run, by name", since: first, reply: []string{}, serve: (*server).zones},
+		endpoint{method: http.MethodPost, path: "/local-storage", id: "local_storage_dataset_ensure", summary: "Create a volume that VMs can have as a disk", since: volumes,
+			body: api.LocalStorageEnsure{}, serve: (*server).ensureVolume},
+		endpoint{method: http.MethodDelete, path: "/local-storage", id: "local_storage_dataset_delete", summary: "Delete such a volume and all data on it", since: volumes,
+			body: api.LocalStorageDelete{}, serve: (*server).deleteVolume},
 		endpoint{method: http.MethodGet, path: pagePath, id: "page", summary: "A page for browsers that shows the sled", stream: (*server).page, open: true},
 		endpoint{method: http.MethodGet, path: "/status", id: "status", summary: "Whether the sled is well, as status -o json", reply: api.Status{},
 			serve: (*server).status, open: true},
@@ -113,6 +119,40 @@ func (s *server) zones(c call) (any, *api.Error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// ensureVolume makes a volume.
+func (s *server) ensureVolume(c call) (any, *api.Error) {
+	var body api.LocalStorageEnsure
+	if refused := c.decode(&body); refused != nil {
+		return nil, refused
+	}
+	_, _, err := s.work.volumes().Ensure(c.Context(), s.work.env, body.Wanted(), false, false)
+	return nil, ofVolume(err)
+}
+
+// deleteVolume removes one.
+func (s *server) deleteVolume(c call) (any, *api.Error) {
+	var body api.LocalStorageDelete
+	if refused := c.decode(&body); refused != nil {
+		return nil, refused
+	}
+	_, _, err := s.work.volumes().Delete(c.Context(), s.work.env, body.Place(), false)
+	return nil, ofVolume(err)
+}
+
+func (*work) volumes() volume.Settings { return volume.Settings{User: record.DiskUser} }
+
+// ofVolume is the answer where a volume was not made or removed: 503 with the reason as the code
+// where the pool cannot hold any now, else 500 (omicron sled-agent/src/sled_agent.rs).
+func ofVolume(err error) *api.Error {
+	if unavailable, ok := errors.AsType[*volume.UnavailableError](err); ok {
+		return api.StatusOnly(http.StatusServiceUnavailable, unavailable.Error(), err)
+	}
+	if err != nil {
+		return answer(err)
+	}
+	return nil
 }
 
 func (s *server) status(c call) (any, *api.Error) {

@@ -95,6 +95,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 		address  = `{"type":"floating","value":"203.0.113.9"}`
 		leave    = `{"leave":{"group_ip":"224.0.0.1","sources":[]}}`
 		snapshot = `{"snapshot_id":"7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99"}`
+		where    = `{"zpool_id":"7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a98","dataset_id":"7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99","encrypted_at_rest":false`
 	)
 	call("GET", "/healthz", "", 200)
 	call("GET", "/metrics", "", 200)
@@ -103,6 +104,8 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("GET", "/zones", "", 200)
 	call("GET", "/inventory", "", 404) // it is in no control plane
 	call("GET", "/sled-identifiers", "", 404)
+	call("POST", "/local-storage", where+`,"dataset_size":8192,"volume_size":4096}`, 503) // there is no such pool
+	call("DELETE", "/local-storage", where+`}`, 503)
 	call("GET", "/operations", "", 200)
 	call("GET", "/operations?last=0", "", 400)
 	call("GET", "/operation-events?last=5", "", 200)

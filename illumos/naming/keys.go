@@ -19,6 +19,7 @@ const (
 	KeyTombstone = "tombstone/"  // tombstone/PROPOLIS-ID: how a VM ended
 	KeyEpoch     = "agent/epoch" // counts the starts of agents
 	KeyDisk      = "disk/"       // disk/IDENTITY: a physical disk and its pool
+	KeyVolume    = "volume/"     // volume/ID: a volume that VMs may have as a disk
 	KeyBase      = "base/"       // base/POOL/GENERATION: a base zone
 	KeySpare     = "spare/"      // spare/PROPOLIS-ID: a zone that is cloned ahead
 	KeyNetwork   = "network"     // what was decided of the control network
@@ -37,7 +38,7 @@ func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
 		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyMoved, "nicsync"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
-		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
+		{KeyDisk, "storage"}, {KeyVolume, "volume"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }
 

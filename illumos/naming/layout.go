@@ -120,6 +120,23 @@ func Debug(pool string) (l Location, ok bool) {
 	return Location{}, false
 }
 
+// LocalStorage is the dataset of a U.2's pool in which volumes of VMs lie, each in a dataset that
+// has its id as its name: crypt/local_storage for those that are encrypted, and
+// local_storage_unencrypted for the others (LOCAL_STORAGE_DATASET and
+// LOCAL_STORAGE_UNENCRYPTED_DATASET of oxidecomputer/omicron).
+func LocalStorage(pool string, encrypted bool) Location {
+	if encrypted {
+		return PoolRoot(pool).Join("crypt", "local_storage")
+	}
+	return PoolRoot(pool).Join("local_storage_unencrypted")
+}
+
+// PoolOf is the pool in which a dataset lies.
+func PoolOf(dataset string) string {
+	pool, _, _ := strings.Cut(dataset, "/")
+	return pool
+}
+
 // Secrets is the dataset of a pool on which secrets may lie, as it is encrypted:
 // crypt of a U.2's pool. Other pools have none.
 func Secrets(pool string) (l Location, ok bool) {

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -25,6 +26,7 @@ type known struct {
 	zones     map[string]recordedIncarnation // by zone name
 	vnics     map[string]owner               // by link name
 	bases     map[string]base.Record         // by zone name
+	volumes   map[string]volume.Record       // by the dataset in which each lies
 	newest    map[string]int                 // newest finished generation, by pool
 	held      map[string]network.Hold        // by kind and name
 	busy      map[string]busy                // objects of living runs, by kind and name
@@ -89,11 +91,11 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 	k := known{
 		names: names, boot: boot, now: now,
 		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
-		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
+		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, volumes: map[string]volume.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 		again: func(record.Record) bool { return false },
 	}
-	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnHolds} {
+	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnVolumes, k.learnHolds} {
 		if err := learn(view); err != nil {
 			return known{}, err
 		}
@@ -141,6 +143,14 @@ func (k known) learnBases(view ledger.View) error {
 		if b.UUID != "" {
 			k.newest[b.Pool] = max(k.newest[b.Pool], b.Generation)
 		}
+	}
+	return err
+}
+
+func (k known) learnVolumes(view ledger.View) error {
+	volumes, err := volume.All(view)
+	for _, r := range volumes {
+		k.volumes[r.Dataset()] = r
 	}
 	return err
 }

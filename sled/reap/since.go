@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // A look takes its time, and nobody stands still for it: of an instance that is
@@ -73,6 +74,15 @@ func (k *known) changedSince(one, other ledger.View) error {
 		if !same(one, other, spare.Key()) {
 			k.workedOn(KindZone, spare.Zone)
 			k.workedOn(KindDataset, spare.Dataset)
+		}
+	}
+	volumes, err := volume.All(one)
+	if err != nil {
+		return err
+	}
+	for _, r := range volumes {
+		if !same(one, other, volume.Subject(r.ID)) {
+			k.workedOn(KindDataset, r.Dataset())
 		}
 	}
 	bases, err := base.All(one)

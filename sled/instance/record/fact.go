@@ -16,3 +16,14 @@ func Written(facts []ledger.Fact, id string) (r Record, written bool, err error)
 	r, err = Decode(facts[i].Value)
 	return r, true, err
 }
+
+// DiskUser names an instance that has a disk, also one that only reads from it; empty: none has.
+func DiskUser(view ledger.View, path string) (name string, err error) {
+	all, err := All(view)
+	for _, r := range all {
+		if slices.ContainsFunc(r.Spec.Disks, func(d Disk) bool { return d.Path == path }) {
+			return r.Name, nil
+		}
+	}
+	return "", err
+}
