@@ -30,6 +30,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/agent/figures"
+	"github.com/sledctl/sledctl/agent/reconciler"
 	"github.com/sledctl/sledctl/agent/registration"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
@@ -48,6 +49,9 @@ type Settings struct {
 	Document func([]byte) (instance.Wanted, error)
 	// Registration makes the sled known to the control plane; nil: nobody does.
 	Registration *registration.Registration
+	// Reconciler has the sled's disks and datasets be as the control plane wants them; nil: it is
+	// in none.
+	Reconciler *reconciler.Reconciler
 	// Inventory is what the sled has, and Identifiers name it, for the control plane; nil: it
 	// is in none.
 	Inventory   func(context.Context) (api.Inventory, error)
@@ -146,6 +150,9 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	group.Go(func() error { a.spares(ctx); return nil })
 	if a.Registration != nil {
 		group.Go(func() error { a.Registration.Run(ctx); return nil })
+	}
+	if a.Reconciler != nil {
+		group.Go(func() error { a.Reconciler.Run(ctx); return nil })
 	}
 	for _, l := range listeners {
 		server, hangUp := a.http(ctx)
@@ -259,7 +266,7 @@ func countStart(ctx context.Context, env operation.Env) (epoch uint64, err error
 // reply for an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, names: a.Instance.Names, flat: a.FlatNetwork, logs: a.Logs, logData: a.LogData, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, reconciler: a.Reconciler, names: a.Instance.Names, flat: a.FlatNetwork, logs: a.Logs, logData: a.LogData, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
 		Handler:           a.inflight.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

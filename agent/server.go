@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/agent/reconciler"
 	"github.com/sledctl/sledctl/illumos/naming"
 )
 
@@ -26,13 +27,15 @@ type server struct {
 	access    Access
 	table     *vmTable
 	views     *views
-	names     naming.Prefixes
-	flat      bool // NICs of VPCs are put on the guest link as they are
-	work      *work
-	logs      Logs
-	logData   LogData
-	following Follow
-	readers   chan struct{} // those who read logs
+	// reconciler takes what the control plane wants of the sled; nil: it is in none.
+	reconciler *reconciler.Reconciler
+	names      naming.Prefixes
+	flat       bool // NICs of VPCs are put on the guest link as they are
+	work       *work
+	logs       Logs
+	logData    LogData
+	following  Follow
+	readers    chan struct{} // those who read logs
 	// read is told that the control plane has read a VM at a generation.
 	read  func(VM)
 	log   *slog.Logger

@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/status"
+	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -78,6 +79,8 @@ func withSled(all []endpoint) []endpoint {
 		endpoint{method: http.MethodGet, path: "/sled-identifiers", id: "sled_identifiers", summary: "The ids of the sled and of its board", since: first, reply: api.Identifiers{},
 			serve: func(s *server, c call) (any, *api.Error) { return look(c, &s.views.names) }},
 		endpoint{method: http.MethodGet, path: "/zones", id: "zones_list", summary: "The zones of VMs that run, by name", since: first, reply: []string{}, serve: (*server).zones},
+		endpoint{method: http.MethodPut, path: "/omicron-config", id: "omicron_config_put", summary: "Have the sled's disks and datasets be as the control plane wants them", since: current,
+			body: api.SledConfig{}, serve: (*server).putConfig},
 		endpoint{method: http.MethodPost, path: "/local-storage", id: "local_storage_dataset_ensure", summary: "Create a volume that VMs can have as a disk", since: volumes,
 			body: api.LocalStorageEnsure{}, serve: (*server).ensureVolume},
 		endpoint{method: http.MethodDelete, path: "/local-storage", id: "local_storage_dataset_delete", summary: "Delete such a volume and all data on it", since: volumes,
@@ -92,10 +95,12 @@ func withSled(all []endpoint) []endpoint {
 	)
 }
 
+var errNoSled = errors.New("nexus.sled_id is not set: the sled is in no control plane")
+
 // look answers with what a control plane wants to know of a sled, which must be one of its own.
 func look[T any](c call, at *shared[T]) (any, *api.Error) {
 	if at.look == nil {
-		return nil, api.StatusOnly(http.StatusNotFound, "", errors.New("nexus.sled_id is not set: the sled is in no control plane"))
+		return nil, api.StatusOnly(http.StatusNotFound, "", errNoSled)
 	}
 	seen, err := at.get(c.Context())
 	if err != nil {
@@ -119,6 +124,29 @@ func (s *server) zones(c call) (any, *api.Error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// putConfig keeps what the control plane wants of the sled. It is applied behind the answer.
+func (s *server) putConfig(c call) (any, *api.Error) {
+	if s.reconciler == nil {
+		return nil, api.StatusOnly(http.StatusNotFound, "", errNoSled)
+	}
+	data, refused := c.read()
+	if refused != nil {
+		return nil, refused
+	}
+	config, refused := api.ParseSledConfig(data)
+	if refused != nil {
+		return nil, refused
+	}
+	err := s.reconciler.Put(c.Context(), config)
+	if errors.As(err, new(*storage.OutdatedError)) || errors.As(err, new(*storage.ChangedError)) {
+		return nil, api.BadRequest(err.Error())
+	}
+	if err != nil {
+		return nil, answer(err)
+	}
+	return nil, nil
 }
 
 // ensureVolume makes a volume.

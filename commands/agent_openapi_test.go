@@ -104,6 +104,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("GET", "/zones", "", 200)
 	call("GET", "/inventory", "", 404) // it is in no control plane
 	call("GET", "/sled-identifiers", "", 404)
+	call("PUT", "/omicron-config", `{"generation":1,"disks":{},"datasets":{},"zones":{},"remove_mupdate_override":null,"host_phase_2":{"slot_a":{"type":"current_contents"},"slot_b":{"type":"current_contents"}},"measurements":[]}`, 404)
 	call("POST", "/local-storage", where+`,"dataset_size":8192,"volume_size":4096}`, 503) // there is no such pool
 	call("DELETE", "/local-storage", where+`}`, 503)
 	call("GET", "/operations", "", 200)

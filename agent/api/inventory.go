@@ -1,6 +1,10 @@
 package api
 
-import "github.com/google/uuid"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Inventory is what a sled has, as a control plane asks for it (version 48 of omicron's sled
 // agent). What sledctl has none of, or does not know, is said by the words that the API has for that.
@@ -16,18 +20,14 @@ type Inventory struct {
 	Disks        []InventoryDisk        `json:"disks"`
 	Zpools       []InventoryZpool       `json:"zpools"`
 	Datasets     []InventoryDataset     `json:"datasets"`
-	Config       *InventoryConfig       `json:"ledgered_sled_config"` // none was put
-	Reconciled   *InventoryConfig       `json:"last_reconciliation"`
+	Config       *SledConfig            `json:"ledgered_sled_config"` // nil: none was put
+	Reconciled   *Reconciliation        `json:"last_reconciliation"`
 	Reconciler   InventoryReconciler    `json:"reconciler_status"`
 	Files        InventoryFiles         `json:"file_source_resolver"`
 	Measurements []InventoryMeasurement `json:"reference_measurements"`
 	Services     InventoryServices      `json:"smf_services_enabled_not_online"`
 	FMD          InventoryFMD           `json:"fmd"`
 }
-
-// InventoryConfig is what a control plane wants the sled to have; there is none, for sledctl takes
-// none.
-type InventoryConfig struct{}
 
 // InventoryBaseboard identifies a machine.
 type InventoryBaseboard struct {
@@ -75,7 +75,18 @@ type InventoryDataset struct {
 
 // InventoryReconciler is how far a control plane's configuration has been applied.
 type InventoryReconciler struct {
-	Status string `json:"status"` // not_yet_run
+	Status    string         `json:"status"`           // not_yet_run, running, idle
+	Config    *SledConfig    `json:"config,omitempty"` // running
+	Started   *time.Time     `json:"started_at,omitempty"`
+	Running   *InventoryTime `json:"running_for,omitempty"`
+	Completed *time.Time     `json:"completed_at,omitempty"` // idle
+	Ran       *InventoryTime `json:"ran_for,omitempty"`
+}
+
+// InventoryTime is how long something took.
+type InventoryTime struct {
+	Seconds     uint64 `json:"secs"`
+	Nanoseconds uint32 `json:"nanos"`
 }
 
 // InventoryMeasurement is one of the boot's; a sled of sledctl has none.

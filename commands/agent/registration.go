@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/netip"
@@ -13,12 +14,16 @@ import (
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/agent/inventory"
+	"github.com/sledctl/sledctl/agent/reconciler"
 	"github.com/sledctl/sledctl/agent/registration"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/peer/nexus"
 	"github.com/sledctl/sledctl/sled/hardware"
+	"github.com/sledctl/sledctl/sled/storage"
 )
 
 // repoDepotPort is where a sled agent serves artifacts of updates (omicron common/src/address.rs,
@@ -40,7 +45,20 @@ func register(e *cli.Env, c config.Nexus, s *agent.Settings) error {
 		return err
 	}
 	id, rack := uuid.MustParse(c.SledID), uuid.MustParse(cmp.Or(c.RackID, uuid.Nil.String()))
-	s.Inventory = func(ctx context.Context) (api.Inventory, error) { return inventoryOf(ctx, e, id, at) }
+	s.Reconciler = reconciler.New(reconciler.Settings{
+		Warn:   func(err error) { s.Log.Warn("the sled is not as the control plane wants it", "cause", err) },
+		Assign: func(ctx context.Context, a storage.Assignment) error { return assign(ctx, e, a) },
+		Apply:  func(ctx context.Context) (storage.Assignment, bool, storage.Applied, error) { return apply(ctx, e) },
+	})
+	s.Inventory = func(ctx context.Context) (api.Inventory, error) {
+		i, err := inventoryOf(ctx, e, id, at)
+		if err != nil {
+			return i, err
+		}
+		wanted, err := assigned(ctx, e)
+		s.Reconciler.Report(&i, wanted)
+		return i, err
+	}
 	s.Identifiers = func(ctx context.Context) (api.Identifiers, error) {
 		is, err := hardware.Look(ctx, h)
 		return api.Identifiers{RackID: rack, SledID: id, Model: is.Board.Part, Revision: is.Board.Revision, Serial: is.Board.Serial}, err
@@ -52,6 +70,61 @@ func register(e *cli.Env, c config.Nexus, s *agent.Settings) error {
 		Warn: func(err error) { s.Log.Warn("the control plane does not know this sled as it is", "cause", err) },
 	}}
 	return nil
+}
+
+// serving is what operations of the agent work with: they wait for commands that are at work.
+func serving(e *cli.Env) (storage.Settings, operation.Env, error) {
+	c, env, err := e.Operation()
+	if err != nil {
+		return storage.Settings{}, env, err
+	}
+	env.Wait, env.Observe, env.By.Via = true, nil, operation.ViaAgent
+	s, err := cli.StorageSettings(c)
+	s.RefreshWitness = e.RefreshWitness
+	return s, env, err
+}
+
+// assign keeps what the control plane wants.
+func assign(ctx context.Context, e *cli.Env, a storage.Assignment) error {
+	_, env, err := serving(e)
+	if err != nil {
+		return err
+	}
+	return storage.Assign(ctx, env, a)
+}
+
+// assigned is what the control plane wants; nil: nothing.
+func assigned(ctx context.Context, e *cli.Env) (*api.SledConfig, error) {
+	view, err := e.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a, there, err := storage.Assigned(view)
+	if err != nil || !there {
+		return nil, err
+	}
+	var wanted api.SledConfig
+	err = json.Unmarshal(a.Body, &wanted)
+	return &wanted, err
+}
+
+// apply has the U.2s be as the control plane wants them, as bootstrap does.
+func apply(ctx context.Context, e *cli.Env) (a storage.Assignment, there bool, is storage.Applied, err error) {
+	view, err := e.View(ctx)
+	if err != nil {
+		return a, there, is, err
+	}
+	s, env, err := serving(e)
+	if err != nil {
+		return a, there, is, err
+	}
+	if _, there, err = storage.Assigned(view); err != nil || !there {
+		return a, there, is, err
+	}
+	if _, err = s.Ensure(ctx, env, []disk.Kind{disk.U2}, false); err != nil && !errors.As(err, new(*storage.PartialError)) {
+		return a, there, is, err
+	}
+	return s.Applied(ctx, env.Host, view)
 }
 
 // reachable is the address by which the control plane reaches the agent: sleds have IPv6

@@ -21,12 +21,14 @@ const (
 	KeyDisk      = "disk/"       // disk/IDENTITY: a physical disk and its pool
 	KeyVolume    = "volume/"     // volume/ID: a volume that VMs may have as a disk
 	KeyBase      = "base/"       // base/POOL/GENERATION: a base zone
-	KeySpare     = "spare/"      // spare/PROPOLIS-ID: a zone that is cloned ahead
-	KeyNetwork   = "network"     // what was decided of the control network
-	KeyHold      = "hold/"       // hold/KIND/NAME: an object that belongs to no instance yet
-	KeyHeldVNIC  = KeyHold + "vnic/"
-	KeyIntent    = "intent/" // intent/ID: an operation that has begun
-	KeyLast      = "last/"   // last/SUBJECT: the operation on it that ended last
+	// KeyAssignment is what a control plane wants of the sled's disks and datasets.
+	KeyAssignment = "assignment"
+	KeySpare      = "spare/"  // spare/PROPOLIS-ID: a zone that is cloned ahead
+	KeyNetwork    = "network" // what was decided of the control network
+	KeyHold       = "hold/"   // hold/KIND/NAME: an object that belongs to no instance yet
+	KeyHeldVNIC   = KeyHold + "vnic/"
+	KeyIntent     = "intent/" // intent/ID: an operation that has begun
+	KeyLast       = "last/"   // last/SUBJECT: the operation on it that ended last
 )
 
 // Key is a beginning of keys, and who writes below it.
@@ -38,7 +40,7 @@ func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
 		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyMoved, "nicsync"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
-		{KeyDisk, "storage"}, {KeyVolume, "volume"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
+		{KeyDisk, "storage"}, {KeyAssignment, "storage"}, {KeyVolume, "volume"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }
 

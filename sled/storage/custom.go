@@ -17,6 +17,7 @@ import (
 // CustomDataset is a dataset that an operator wants on every pool of a kind.
 type CustomDataset struct {
 	On         naming.PoolKind // on which pools
+	Pool       string          // on this one of them; empty: on each
 	Name       string          // below the pool: images, crypt/images
 	Mountpoint string          // empty: where its name says
 	Properties []zfs.Property

@@ -26,6 +26,9 @@ import (
 func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Kind, dryRun bool) ([]operation.Report, error) {
 	var reports []operation.Report
 	unfinished, err := begun(ctx, env)
+	if err == nil && slices.Contains(kinds, disk.U2) {
+		s, err = s.withAssigned(ctx, env)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func Of(pool string, custom []CustomDataset) []Expected {
 		})
 	}
 	for _, o := range custom {
-		if o.On != which {
+		if o.On != which || o.Pool != "" && o.Pool != pool {
 			continue
 		}
 		e := Expected{Pool: pool, Dataset: root.Join(o.Name).Dataset, Mountpoint: root.Join(o.Name).Mountpoint, Properties: o.Properties, Why: "configured"}

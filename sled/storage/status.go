@@ -62,6 +62,9 @@ func everyKind() []disk.Kind { return []disk.Kind{disk.M2, disk.U2} }
 // see looks and compares, and changes nothing. The view may be empty.
 func (s Settings) see(ctx context.Context, h host.Host, view ledger.View) (*comparison, error) {
 	known, err := Records(view)
+	if err == nil {
+		s, err = s.with(view)
+	}
 	if err != nil {
 		return nil, err
 	}

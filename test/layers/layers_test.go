@@ -91,6 +91,7 @@ func layers() map[string]place {
 		"agent/figures":      {layer: 6, below: 1},                          // for Prometheus
 		"agent/inventory":    {layer: 6, below: 1},
 		"agent/registration": {layer: 6, below: 1},
+		"agent/reconciler":   {layer: 6, below: 1},
 		"agent/api":          {layer: 6, below: 2},
 		"sled/bootstrap":     {layer: 5},
 		"sled/events":        {layer: 5}, // what was done on a sled
