@@ -27,7 +27,7 @@ func (z openZFS) Run(ctx context.Context, c host.Command) (host.Result, error) {
 func epochs(s *sledtest.Operator) string {
 	s.T.Helper()
 	return strings.Join(strings.Fields(raw(s, "zfs", "get", "-rHo", "name,property,value", "-s", "local", "-t", "filesystem",
-		"sledctl:epoch,sledctl:next-epoch", pools(s, "oxp_")[0])), " ")
+		"sledctl:epoch,oxide:epoch,sledctl:next-epoch", pools(s, "oxp_")[0])), " ")
 }
 
 // A rekey may be killed between any two commands, and the sled reboot before
@@ -71,7 +71,7 @@ func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
 							t.Fatalf("at %d, %s: exit %d: %s%s", point, line, a.Exit, a.Out, a.Errs)
 						}
 					}
-					if got := epochs(s); !strings.HasSuffix(got, "/crypt sledctl:epoch 3") {
+					if got, crypt := epochs(s), pools(s, "oxp_")[0]+"/crypt"; !strings.HasSuffix(got, crypt+" sledctl:epoch 3 "+crypt+" oxide:epoch 3") {
 						t.Errorf("at %d: %s", point, got)
 					}
 				}
@@ -89,7 +89,11 @@ func TestADiskThatDoesNotSayWhichKeyItHasIsTried(t *testing.T) {
 	s.Run("bootstrap --format-blank")
 	crypt := pools(s, "oxp_")[0] + "/crypt"
 	s.Secrets(4)
-	s.Command("zfs inherit sledctl:epoch " + crypt)
+	forget := func() {
+		s.Command("zfs inherit sledctl:epoch " + crypt)
+		s.Command("zfs inherit oxide:epoch " + crypt)
+	}
+	forget()
 	s.Command("zfs inherit sledctl:key-id " + crypt)
 	if err := s.Reboot(t.Context()); err != nil {
 		t.Fatal(err)
@@ -105,7 +109,7 @@ func TestADiskThatDoesNotSayWhichKeyItHasIsTried(t *testing.T) {
 	}
 
 	// None fits: it stays locked, and nothing is written.
-	s.Command("zfs inherit sledctl:epoch " + crypt)
+	forget()
 	s.SecretFile("5 " + strings.Repeat("ab", 32) + "\n")
 	if err := s.Reboot(t.Context()); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,8 @@ const (
 	// PropertyNextEpoch is there while a key is changed on a zfs that cannot set
 	// PropertyEpoch with it: the key is of the one or of the other.
 	PropertyNextEpoch = "sledctl:next-epoch"
-	// propertyAgentEpoch is the sled agent's own (omicron, illumos-utils/src/zfs.rs).
+	// propertyAgentEpoch is the sled agent's own (omicron, illumos-utils/src/zfs.rs), which tries
+	// the keys of all epochs where it lacks.
 	propertyAgentEpoch = "oxide:epoch"
 )
 
@@ -229,14 +230,11 @@ func epochIn(d zfs.Dataset, property string) (epoch uint64, told bool, err error
 	return epoch, true, nil
 }
 
-// marks are the properties that say which key it is. A dataset that the sled
-// agent marks is marked as the sled agent does, too: it may get the disk back.
-func marks(k key.Key, is zfs.Dataset) []zfs.Property {
-	all := props(PropertyKeyID, k.Identity(), PropertyEpoch, fmt.Sprint(k.Epoch))
-	if is.User[propertyAgentEpoch].Source == zfs.Local {
-		all = append(all, zfs.Property{Name: propertyAgentEpoch, Value: fmt.Sprint(k.Epoch)})
-	}
-	return all
+// marks are the properties that say which key it is; the sled agent's is among them, as it may
+// get the disk back, and derives keys in the same way.
+func marks(k key.Key) []zfs.Property {
+	epoch := fmt.Sprint(k.Epoch)
+	return props(PropertyKeyID, k.Identity(), PropertyEpoch, epoch, propertyAgentEpoch, epoch)
 }
 
 // unlock loads the key of an encrypted dataset that is there, or finds out which
@@ -257,7 +255,7 @@ func (c *comparison) unlock(want Expected, is zfs.Dataset) (plan.Action, error) 
 			failed = append(failed, err)
 		}
 		for _, k := range keys {
-			find.Keys = append(find.Keys, zfs.Candidate{Key: k, Properties: marks(k, is)})
+			find.Keys = append(find.Keys, zfs.Candidate{Key: k, Properties: marks(k)})
 		}
 	}
 	if len(find.Keys) == 0 {
@@ -280,7 +278,7 @@ func (c *comparison) createRoot(want Expected, properties []zfs.Property) (plan.
 	if err != nil {
 		return nil, err
 	}
-	return zfs.Create{Dataset: want.Dataset, Properties: slices.Concat(properties, marks(k, zfs.Dataset{})), Key: k}, nil
+	return zfs.Create{Dataset: want.Dataset, Properties: slices.Concat(properties, marks(k)), Key: k}, nil
 }
 
 // wipe removes key files that a killed operation has left.

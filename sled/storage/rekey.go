@@ -93,7 +93,7 @@ func rekey(seen Seen, latest uint64) (actions []plan.Action, left []Difference) 
 		actions = append(actions, plan.Action{
 			ID: "zfs.change-key " + is.Name, Object: "dataset " + is.Name, Change: plan.Modify,
 			Why:  fmt.Sprintf("its key is of epoch %s, the latest is %d", was, latest),
-			Step: zfs.ChangeKey{Dataset: is.Name, Key: k, Properties: marks(k, is), Coming: props(PropertyNextEpoch, fmt.Sprint(k.Epoch))},
+			Step: zfs.ChangeKey{Dataset: is.Name, Key: k, Properties: marks(k), Coming: props(PropertyNextEpoch, fmt.Sprint(k.Epoch))},
 		})
 		if changing {
 			actions = append(actions, plan.Action{
