@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/devtree"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/peer/nexus"
 	"github.com/sledctl/sledctl/sled/hardware"
@@ -163,11 +164,15 @@ func inventoryOf(ctx context.Context, e *cli.Env, id uuid.UUID, at netip.AddrPor
 	if err != nil {
 		return api.Inventory{}, err
 	}
-	seen, err := settings.Look(ctx, env.Host)
+	h, err := devtree.Prefetch(ctx, env.Host)
 	if err != nil {
 		return api.Inventory{}, err
 	}
-	is, err := describe(ctx, env.Host, at)
+	seen, err := settings.Look(ctx, h)
+	if err != nil {
+		return api.Inventory{}, err
+	}
+	is, err := describe(ctx, h, at)
 	if err != nil {
 		return api.Inventory{}, err
 	}
