@@ -20,10 +20,10 @@ import (
 	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/events"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/status"
 	"github.com/sledctl/sledctl/sled/storage"
-	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -82,9 +82,9 @@ func withSled(all []endpoint) []endpoint {
 		endpoint{method: http.MethodPut, path: "/omicron-config", id: "omicron_config_put", summary: "Have the sled's disks and datasets be as the control plane wants them", since: current,
 			body: api.SledConfig{}, serve: (*server).putConfig},
 		endpoint{method: http.MethodPost, path: "/local-storage", id: "local_storage_dataset_ensure", summary: "Create a volume that VMs can have as a disk", since: volumes,
-			body: api.LocalStorageEnsure{}, serve: (*server).ensureVolume},
+			body: api.LocalStorageEnsure{}, serve: (*server).ensureLocalDisk},
 		endpoint{method: http.MethodDelete, path: "/local-storage", id: "local_storage_dataset_delete", summary: "Delete such a volume and all data on it", since: volumes,
-			body: api.LocalStorageDelete{}, serve: (*server).deleteVolume},
+			body: api.LocalStorageDelete{}, serve: (*server).deleteLocalDisk},
 		endpoint{method: http.MethodGet, path: pagePath, id: "page", summary: "A page for browsers that shows the sled", stream: (*server).page, open: true},
 		endpoint{method: http.MethodGet, path: "/status", id: "status", summary: "Whether the sled is well, as status -o json", reply: api.Status{},
 			serve: (*server).status, open: true},
@@ -149,32 +149,32 @@ func (s *server) putConfig(c call) (any, *api.Error) {
 	return nil, nil
 }
 
-// ensureVolume makes a volume.
-func (s *server) ensureVolume(c call) (any, *api.Error) {
+// ensureLocalDisk makes a volume.
+func (s *server) ensureLocalDisk(c call) (any, *api.Error) {
 	var body api.LocalStorageEnsure
 	if refused := c.decode(&body); refused != nil {
 		return nil, refused
 	}
-	_, _, err := s.work.volumes().Ensure(c.Context(), s.work.env, body.Wanted(), false, false)
-	return nil, ofVolume(err)
+	_, _, err := s.work.localDisks().Ensure(c.Context(), s.work.env, body.Wanted(), false, false)
+	return nil, ofLocalDisk(err)
 }
 
-// deleteVolume removes one.
-func (s *server) deleteVolume(c call) (any, *api.Error) {
+// deleteLocalDisk removes one.
+func (s *server) deleteLocalDisk(c call) (any, *api.Error) {
 	var body api.LocalStorageDelete
 	if refused := c.decode(&body); refused != nil {
 		return nil, refused
 	}
-	_, _, err := s.work.volumes().Delete(c.Context(), s.work.env, body.Place(), false)
-	return nil, ofVolume(err)
+	_, _, err := s.work.localDisks().Delete(c.Context(), s.work.env, body.Place(), false)
+	return nil, ofLocalDisk(err)
 }
 
-func (*work) volumes() volume.Settings { return volume.Settings{User: record.DiskUser} }
+func (*work) localDisks() localdisk.Settings { return localdisk.Settings{User: record.DiskUser} }
 
-// ofVolume is the answer where a volume was not made or removed: 503 with the reason as the code
+// ofLocalDisk is the answer where a volume was not made or removed: 503 with the reason as the code
 // where the pool cannot hold any now, else 500 (omicron sled-agent/src/sled_agent.rs).
-func ofVolume(err error) *api.Error {
-	if unavailable, ok := errors.AsType[*volume.UnavailableError](err); ok {
+func ofLocalDisk(err error) *api.Error {
+	if unavailable, ok := errors.AsType[*localdisk.UnavailableError](err); ok {
 		return api.StatusOnly(http.StatusServiceUnavailable, unavailable.Error(), err)
 	}
 	if err != nil {

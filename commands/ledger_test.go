@@ -122,7 +122,7 @@ func statefully() []string {
 		"propolis stop --instance a", "propolis reboot --instance a", "propolis monitor --instance a", "propolis nmi --instance a",
 		"propolis spec show a", "propolis spec show a --running", "propolis spec diff a",
 		"reap", "reap -n", "storage forget c1t0d0 --yes", "storage rekey",
-		"storage volume list", "storage volume ensure " + uuid + " --size 1G", "storage volume delete " + uuid,
+		"storage local-disk list", "storage local-disk ensure " + uuid + " --size 1G", "storage local-disk delete " + uuid,
 		"vnic list", "vnic list --all", "vnic create --over net0", "vnic create --instance a", "vnic delete vnic_propolis0",
 		"zone list", "zone list --all", "zone list -o json", "zone create --instance a", "zone boot --instance a", "zone address --instance a",
 		"zone halt " + zone, "zone delete " + zone, "zone exec " + zone + " -- true",

@@ -1,7 +1,6 @@
 package zfs
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,13 +60,8 @@ func get(depth, properties, datasets []string) host.Command {
 	return host.Command{Program: "zfs", Args: append(args, datasets...), ReadOnly: true}
 }
 
-// createCommand makes a volume of a size, or a file system if that is 0.
-func createCommand(dataset string, size uint64, properties []Property) host.Command {
-	c := withOptions("create", properties, dataset)
-	if size > 0 {
-		c.Args = slices.Insert(c.Args, 1, "-V", strconv.FormatUint(size, 10))
-	}
-	return c
+func createCommand(dataset string, properties []Property) host.Command {
+	return withOptions("create", properties, dataset)
 }
 
 func snapshotCommand(name string, properties []Property) host.Command {

@@ -68,8 +68,6 @@ func TestStepLines(t *testing.T) {
 			Create{Dataset: "tank/a", Properties: []Property{{"mountpoint", "/a"}}, Mode: 0o755},
 			"zfs.create", []string{"zfs create -o mountpoint=/a tank/a", "chmod 0755 /a"},
 		},
-		{Create{Dataset: "tank/v", Size: 1 << 30, Properties: []Property{{"volblocksize", "4096"}}}, "zfs.create", []string{"zfs create -V 1073741824 -o volblocksize=4096 tank/v"}},
-		{Create{Dataset: "tank/v", Size: 1 << 30, Mountpoint: "/v"}, "zfs.create", nil},
 		{Create{Dataset: "tank/a@b"}, "zfs.create", nil},
 		{Set{Dataset: "tank/a", Name: "quota", Value: "1024"}, "zfs.set", []string{"zfs set quota=1024 tank/a"}},
 		{Inherit{Dataset: "tank/a", Name: "x:y"}, "zfs.inherit", []string{"zfs inherit x:y tank/a"}},
@@ -120,7 +118,6 @@ func TestUndo(t *testing.T) {
 		want any
 	}{
 		"a creation":                      {Create{Dataset: "tank/a", Mode: 0o700, Mountpoint: "/a"}, Destroy{Dataset: "tank/a"}},
-		"a volume":                        {Create{Dataset: "tank/v", Size: 1}, Destroy{Dataset: "tank/v", Type: TypeVolume}},
 		"a mount":                         {Mount{"tank/a"}, Unmount{"tank/a"}},
 		"an unmount":                      {Unmount{"tank/a"}, Mount{"tank/a"}},
 		"a snapshot":                      {Snapshot{Name: "tank/a@b"}, DestroySnapshot{Name: "tank/a@b"}},

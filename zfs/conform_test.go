@@ -33,10 +33,6 @@ func TestSteps(t *testing.T) {
 			Name: "with a place", Sled: on(), Again: host.ErrExists,
 			Step: zfs.Create{Dataset: "rpool/a/c", Mountpoint: "/rpool/a/c", Mode: 0o700},
 		},
-		steptest.Case{
-			Name: "a volume", Sled: on(), Again: host.ErrExists,
-			Step: zfs.Create{Dataset: "rpool/v", Size: 1 << 20, Properties: []zfs.Property{{Name: "volblocksize", Value: "4096"}}},
-		},
 		steptest.Case{Step: zfs.Set{Dataset: "rpool/a", Name: "x:y", Value: "new", Old: "old", OldSource: zfs.Local}, Sled: on()},
 		steptest.Case{Name: "of what is not set", Step: zfs.Set{Dataset: "rpool/a", Name: "x:z", Value: "new"}, Sled: on()},
 		steptest.Case{

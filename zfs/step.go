@@ -16,13 +16,10 @@ import (
 // takes back what it may have half made, unless the host's command is still
 // running.
 
-// Create makes a file system and mounts it where its properties say, or makes a
-// volume. One of that name must not exist (host.ErrExists), its parent must.
+// Create makes a file system and mounts it where its properties say. One of
+// that name must not exist (host.ErrExists), its parent must.
 type Create struct {
-	Dataset string
-	// Size is that of a volume, in bytes; zfs rounds it up to whole blocks. 0: it is a file
-	// system.
-	Size       uint64
+	Dataset    string
 	Properties []Property // set in the same command
 	// Key makes it an encryption root, with aes-256-gcm. Nil: it is encrypted if
 	// its parent is, with the parent's key, which must then be loaded
@@ -85,15 +82,7 @@ func (Mount) Verb() string { return "zfs.mount" }
 func (Snapshot) Verb() string { return "zfs.snapshot" }
 
 // Undo is Destroy.
-func (s Create) Undo() any { return Destroy{Dataset: s.Dataset, Type: s.kind()} }
-
-// kind is TypeVolume, or empty for a file system.
-func (s Create) kind() string {
-	if s.Size > 0 {
-		return TypeVolume
-	}
-	return ""
-}
+func (s Create) Undo() any { return Destroy{Dataset: s.Dataset} }
 
 // Undo is Inherit if the value was not the dataset's own, else Set; nil if the
 // old value is not known.
@@ -140,7 +129,7 @@ func (s Create) Explain() []host.Line {
 	if s.check() != nil {
 		return nil
 	}
-	lines := with(s.Key, host.CommandLine(createCommand(s.Dataset, s.Size, s.properties())))
+	lines := with(s.Key, host.CommandLine(createCommand(s.Dataset, s.properties())))
 	if s.Mode != 0 {
 		lines = append(lines, host.ChmodLine(s.place(), s.Mode))
 	}
@@ -202,8 +191,6 @@ func (s Create) check() error {
 		return fmt.Errorf("mode %v is more than permissions", s.Mode)
 	case s.Mode != 0 && s.place() == "":
 		return errors.New("a mode, and no mountpoint to give it to")
-	case s.Size > 0 && s.place() != "":
-		return errors.New("a volume with a mountpoint")
 	}
 	return nil
 }
@@ -222,7 +209,7 @@ func (s Create) Do(ctx context.Context, h host.Host) error {
 	}
 	made := false
 	err = lend(ctx, h, s.Key, func() error {
-		err := run(ctx, h, createCommand(s.Dataset, s.Size, s.properties()), s.Dataset, s.place())
+		err := run(ctx, h, createCommand(s.Dataset, s.properties()), s.Dataset, s.place())
 		made = err == nil || isCommandError(err) && !errors.Is(err, host.ErrExists) // ErrExists: somebody else's since we looked
 		return err
 	})

@@ -18,7 +18,7 @@ func New(env *cli.Env) *cobra.Command {
 	cmd := cli.Group("storage", "List, check and format disks, pools and datasets", `
 Of the sled's disks, M.2s hold the ledger and what else must outlive everything, U.2s zone roots and what customers keep, encrypted. What must
 be there is made by bootstrap; these commands show it, say what differs, and do what only an operator may decide.`)
-	cmd.AddCommand(newList(env), newCheck(env), newFormat(env), newForget(env), newRekey(env), newVolume(env))
+	cmd.AddCommand(newList(env), newCheck(env), newFormat(env), newForget(env), newRekey(env), newLocalDisk(env))
 	return cmd
 }
 

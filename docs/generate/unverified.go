@@ -32,7 +32,7 @@ func areas() []area {
 		{"VNICs", []string{"vnic", "sled/network"}},
 		{"Addresses and routes: `ipadm`", []string{"illumos/ipadm"}},
 		{"ZFS", []string{"zfs"}},
-		{"Disks", []string{"illumos/devtree", "illumos/disk", "sled/storage", "sled/volume"}},
+		{"Disks", []string{"illumos/devtree", "illumos/disk", "sled/storage", "sled/localdisk"}},
 		{"Keys", []string{"illumos/key"}},
 		{"Counters of the kernel: `kstat`", []string{"illumos/kstat"}},
 		{"SMF", []string{"illumos/smf"}},

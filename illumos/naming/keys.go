@@ -19,7 +19,7 @@ const (
 	KeyTombstone = "tombstone/"  // tombstone/PROPOLIS-ID: how a VM ended
 	KeyEpoch     = "agent/epoch" // counts the starts of agents
 	KeyDisk      = "disk/"       // disk/IDENTITY: a physical disk and its pool
-	KeyVolume    = "volume/"     // volume/ID: a volume that VMs may have as a disk
+	KeyLocalDisk = "local-disk/" // local-disk/ID: a volume that VMs may have as a disk
 	KeyBase      = "base/"       // base/POOL/GENERATION: a base zone
 	// KeyAssignment is what a control plane wants of the sled's disks and datasets.
 	KeyAssignment = "assignment"
@@ -40,7 +40,7 @@ func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
 		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyMoved, "nicsync"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
-		{KeyDisk, "storage"}, {KeyAssignment, "storage"}, {KeyVolume, "volume"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
+		{KeyDisk, "storage"}, {KeyAssignment, "storage"}, {KeyLocalDisk, "localdisk"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 // The marks that sledctl's objects carry. A user property counts only if it is
 // set on the dataset itself (source "local"): children and clones inherit it.
 const (
-	PropertyInstance = "sledctl:instance" // the instance's id, on its zone's dataset
-	PropertySpec     = "sledctl:spec"     // next to it: what the instance is, where the ledger is lost
-	PropertyBase     = "sledctl:base"     // on a base zone's dataset; what it is valid for
-	PropertyVolume   = "sledctl:volume"   // the volume's id, on the dataset in which it lies
-	PropertyLedger   = "sledctl:ledger"   // the witness of the ledger, on a pool's root
+	PropertyInstance  = "sledctl:instance"   // the instance's id, on its zone's dataset
+	PropertySpec      = "sledctl:spec"       // next to it: what the instance is, where the ledger is lost
+	PropertyBase      = "sledctl:base"       // on a base zone's dataset; what it is valid for
+	PropertyLocalDisk = "sledctl:local-disk" // the volume's id, on the dataset in which it lies
+	PropertyLedger    = "sledctl:ledger"     // the witness of the ledger, on a pool's root
 
 	AttrInstance = "sledctl-instance" // the instance's id, on its zone
 	AttrBase     = "sledctl-base"     // on a base zone

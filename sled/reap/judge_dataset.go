@@ -7,7 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/record"
-	"github.com/sledctl/sledctl/sled/volume"
+	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -16,8 +16,8 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	o := Object{Identity: d.GUID}.as(KindDataset, d.Name)
 	name := path.Base(d.Name)
 	_, zoned := f.inv.Zone(name)
-	if _, isVolume := volume.Of(d); isVolume || k.volumes[d.Name].Pool != "" {
-		return k.volume(o)
+	if _, isLocal := localdisk.Of(d); isLocal || k.localDisks[d.Name].Pool != "" {
+		return k.localDisk(o)
 	}
 	if !marked(d) {
 		return k.unmarked(o, d, zoned)
@@ -50,23 +50,23 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	return o, true
 }
 
-// volume judges the dataset of a volume, which holds what a guest wrote: it goes only if its
+// localDisk judges the dataset of a local disk, which holds what a guest wrote: it goes only if its
 // removal was begun, or its making not ended.
-func (k known) volume(o Object) (Object, bool) {
-	r, recorded := k.volumes[o.Name]
+func (k known) localDisk(o Object) (Object, bool) {
+	r, recorded := k.localDisks[o.Name]
 	half, begun := k.dead[o.key()]
 	work, working := k.busy[o.key()]
 	switch {
 	case working:
 		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case recorded && r.Removing:
-		o.Verdict, o.Reason = Orphan, "left by storage volume delete, which did not end"
+		o.Verdict, o.Reason = Orphan, "left by storage local-disk delete, which did not end"
 	case recorded:
-		o.Verdict, o.Reason, o.final = InUse, "volume "+r.ID.String(), true
+		o.Verdict, o.Reason, o.final = InUse, "local disk "+r.ID.String(), true
 	case begun:
 		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end"
 	default:
-		o.Verdict, o.Reason, o.final = Adoptable, "a volume that the ledger does not know; storage volume ensure records it, storage volume delete removes it", true
+		o.Verdict, o.Reason, o.final = Adoptable, "a local disk that the ledger does not know; storage local-disk ensure records it, storage local-disk delete removes it", true
 	}
 	return o, true
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
+	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
-	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -220,7 +220,7 @@ func inKernel(s zone.State) bool {
 // records lists what the ledger keeps and the sled does not have. That of an
 // instance stays, because the instance is wanted; those of bases and holds go.
 func (k known) records(f Findings) []Object {
-	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfVolumes(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfIntents(f))
+	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfLocalDisks(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfIntents(f))
 	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return gone
 }
@@ -251,16 +251,16 @@ func (k known) recordsOfBases(f Findings) (gone []Object) {
 	return gone
 }
 
-// recordsOfVolumes are those of volumes that are gone. One that the control plane wants stays for
+// recordsOfLocalDisks are those of local disks that are gone. One that the control plane wants stays for
 // it to see; one whose removal was begun is forgotten.
-func (k known) recordsOfVolumes(f Findings) (gone []Object) {
-	for _, dataset := range slices.Sorted(maps.Keys(k.volumes)) {
-		r := k.volumes[dataset]
+func (k known) recordsOfLocalDisks(f Findings) (gone []Object) {
+	for _, dataset := range slices.Sorted(maps.Keys(k.localDisks)) {
+		r := k.localDisks[dataset]
 		_, exists := f.inv.Dataset(dataset)
 		if _, working := k.busy["dataset "+dataset]; !exists && !working && f.lost(dataset) == "" {
-			gone = append(gone, Object{Kind: KindRecord, Name: volume.Subject(r.ID), Identity: r.ID.String(), Verdict: StaleRec, final: !r.Removing,
+			gone = append(gone, Object{Kind: KindRecord, Name: localdisk.Subject(r.ID), Identity: r.ID.String(), Verdict: StaleRec, final: !r.Removing,
 				about:  map[string]string{"dataset " + dataset: ""},
-				Reason: "its dataset " + dataset + " is missing; storage volume delete forgets it"})
+				Reason: "its dataset " + dataset + " is missing; storage local-disk delete forgets it"})
 		}
 	}
 	return gone
@@ -312,8 +312,8 @@ func (k known) recordsOfIntents(f Findings) (gone []Object) {
 func (k known) nobodyResumes(died operation.OpenIntent) bool {
 	id, ofInstance := strings.CutPrefix(died.Subject, "instance/")
 	_, recorded := k.instances[id]
-	ofVolume := strings.HasPrefix(died.Subject, naming.KeyVolume)
-	return ofInstance && !recorded || ofVolume || died.Subject == "vnic" || died.Subject == bundleSubject
+	ofLocalDisk := strings.HasPrefix(died.Subject, naming.KeyLocalDisk)
+	return ofInstance && !recorded || ofLocalDisk || died.Subject == "vnic" || died.Subject == bundleSubject
 }
 
 // remains says whether something that a run was making is there, and stays.

@@ -12,35 +12,35 @@ import (
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
+	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
-	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // known is what the ledger says, arranged for questions.
 type known struct {
-	names     naming.Prefixes
-	boot      string
-	now       time.Time
-	instances map[string]record.Record       // by id
-	zones     map[string]recordedIncarnation // by zone name
-	vnics     map[string]owner               // by link name
-	bases     map[string]base.Record         // by zone name
-	volumes   map[string]volume.Record       // by the dataset in which each lies
-	newest    map[string]int                 // newest finished generation, by pool
-	held      map[string]network.Hold        // by kind and name
-	busy      map[string]busy                // objects of living runs, by kind and name
-	subjects  map[string]busy                // living runs, by what they lock
-	cloned    map[string]string              // the instance that has begun to clone a base, by its zone name
-	cloning   map[string]busy                // living runs that clone a base, by its zone name
-	secrets   []secrets.File
-	dead      map[string]made        // what runs that died were making, by kind and name
-	died      []operation.OpenIntent // intents of runs that died
-	net       network.Record
-	lone      map[string]zone.Config          // of zones that no index names, as far as they can be read
-	spares    map[string]instance.JudgedSpare // by zone name
-	again     func(record.Record) bool        // whether the zone that it has from an earlier boot is booted again
-	under     map[string]bool                 // links over which sledctl's VNICs lie, or have lain
+	names      naming.Prefixes
+	boot       string
+	now        time.Time
+	instances  map[string]record.Record       // by id
+	zones      map[string]recordedIncarnation // by zone name
+	vnics      map[string]owner               // by link name
+	bases      map[string]base.Record         // by zone name
+	localDisks map[string]localdisk.Record    // by the dataset in which each lies
+	newest     map[string]int                 // newest finished generation, by pool
+	held       map[string]network.Hold        // by kind and name
+	busy       map[string]busy                // objects of living runs, by kind and name
+	subjects   map[string]busy                // living runs, by what they lock
+	cloned     map[string]string              // the instance that has begun to clone a base, by its zone name
+	cloning    map[string]busy                // living runs that clone a base, by its zone name
+	secrets    []secrets.File
+	dead       map[string]made        // what runs that died were making, by kind and name
+	died       []operation.OpenIntent // intents of runs that died
+	net        network.Record
+	lone       map[string]zone.Config          // of zones that no index names, as far as they can be read
+	spares     map[string]instance.JudgedSpare // by zone name
+	again      func(record.Record) bool        // whether the zone that it has from an earlier boot is booted again
+	under      map[string]bool                 // links over which sledctl's VNICs lie, or have lain
 }
 
 // recordedIncarnation is an incarnation with the record of its instance.
@@ -91,11 +91,11 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 	k := known{
 		names: names, boot: boot, now: now,
 		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
-		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, volumes: map[string]volume.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
+		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, localDisks: map[string]localdisk.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 		again: func(record.Record) bool { return false },
 	}
-	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnVolumes, k.learnHolds} {
+	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnLocalDisks, k.learnHolds} {
 		if err := learn(view); err != nil {
 			return known{}, err
 		}
@@ -147,10 +147,10 @@ func (k known) learnBases(view ledger.View) error {
 	return err
 }
 
-func (k known) learnVolumes(view ledger.View) error {
-	volumes, err := volume.All(view)
+func (k known) learnLocalDisks(view ledger.View) error {
+	volumes, err := localdisk.All(view)
 	for _, r := range volumes {
-		k.volumes[r.Dataset()] = r
+		k.localDisks[r.Dataset()] = r
 	}
 	return err
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
+	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
-	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -166,7 +166,7 @@ func needed() []inventory.Part {
 func (s Settings) Wants() inventory.Want {
 	want := inventory.Want{
 		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
-		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase, naming.PropertyVolume}, Directories: []string{inventory.VMDirectory, zone.Dir},
+		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase, naming.PropertyLocalDisk}, Directories: []string{inventory.VMDirectory, zone.Dir},
 	}
 	if s.Keys != "" {
 		want.Directories = append(want.Directories, s.Keys)
@@ -235,8 +235,8 @@ func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 			facts = append(facts, k.forgetsZone(o.Name)...)
 		case o.Kind == KindVNIC && held:
 			facts = append(facts, network.Forget(h))
-		case o.Kind == KindDataset && k.volumes[o.Name].Removing:
-			facts = append(facts, k.volumes[o.Name].Forget())
+		case o.Kind == KindDataset && k.localDisks[o.Name].Removing:
+			facts = append(facts, k.localDisks[o.Name].Forget())
 		case o.Kind == KindRecord:
 			facts = append(facts, k.stale(o)...)
 		}
@@ -289,8 +289,8 @@ func (k known) stale(o Object) []ledger.Fact {
 			return []ledger.Fact{spare.Forget()}
 		}
 	}
-	for _, r := range k.volumes {
-		if volume.Subject(r.ID) == o.Name {
+	for _, r := range k.localDisks {
+		if localdisk.Subject(r.ID) == o.Name {
 			return []ledger.Fact{r.Forget()}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance/record"
-	"github.com/sledctl/sledctl/sled/volume"
+	"github.com/sledctl/sledctl/sled/localdisk"
 )
 
 // A look takes its time, and nobody stands still for it: of an instance that is
@@ -76,12 +76,12 @@ func (k *known) changedSince(one, other ledger.View) error {
 			k.workedOn(KindDataset, spare.Dataset)
 		}
 	}
-	volumes, err := volume.All(one)
+	volumes, err := localdisk.All(one)
 	if err != nil {
 		return err
 	}
 	for _, r := range volumes {
-		if !same(one, other, volume.Subject(r.ID)) {
+		if !same(one, other, localdisk.Subject(r.ID)) {
 			k.workedOn(KindDataset, r.Dataset())
 		}
 	}

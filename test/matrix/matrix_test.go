@@ -103,9 +103,9 @@ func rows() []row {
 		// Afterwards the disk is no longer blank.
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
 		{name: "rekey", config: secretTuned(), prepare: func(s *scene) { s.Secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
-		{name: "volume", config: volumed(), line: volume, ends: []string{"storage volume delete " + volumeID}},
-		{name: "another quota", config: volumed(), ready: []string{volume}, line: volume + " --quota 2G", ends: []string{"storage volume delete " + volumeID}},
-		{name: "no volume", config: volumed(), ready: []string{volume}, line: "storage volume delete " + volumeID, ends: []string{}},
+		{name: "local disk", config: withLocalDisks(), line: localDisk, ends: []string{"storage local-disk delete " + localDiskID}},
+		{name: "another quota", config: withLocalDisks(), ready: []string{localDisk}, line: localDisk + " --quota 2G", ends: []string{"storage local-disk delete " + localDiskID}},
+		{name: "no local disk", config: withLocalDisks(), ready: []string{localDisk}, line: "storage local-disk delete " + localDiskID, ends: []string{}},
 		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true},
 	}
 	for n, line := range steps {
@@ -117,14 +117,14 @@ func rows() []row {
 // spared is tuned with one spare on each pool.
 func spared() string { return sledtest.TunedConfig + "[instance]\nspares = 1\n" }
 
-// volumed is tuned with room for volumes; volume makes one that is encrypted.
-func volumed() string {
+// withLocalDisks is tuned with room for local disks; localDisk makes one that is encrypted.
+func withLocalDisks() string {
 	return strings.Replace(sledtest.TunedConfig, "[network]", "datasets = [\"u2:crypt/local_storage compression=off\"]\n[network]", 1)
 }
 
 const (
-	volumeID = "3d3e6b10-7f0a-4c61-9a5e-0d9a0b7c5a11"
-	volume   = "storage volume ensure " + volumeID + " --size 1G --encrypted"
+	localDiskID = "3d3e6b10-7f0a-4c61-9a5e-0d9a0b7c5a11"
+	localDisk   = "storage local-disk ensure " + localDiskID + " --size 1G --encrypted"
 )
 
 // secretTuned is tuned with keys from a file.
@@ -135,7 +135,7 @@ func secretTuned() string {
 // unchanging are the commands that change nothing on a sled.
 func unchanging() []string {
 	return strings.Fields(`
-		status doctor top storage-list storage-check storage-volume-list base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
+		status doctor top storage-list storage-check storage-local-disk-list base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
 		instance-list instance-get instance-history instance-logs instance-console instance-wait instance-watch events history trace ledger-show ledger-check ledger-export config-show config-check version completion`)
 }
 

@@ -1,4 +1,4 @@
-package volume_test
+package localdisk_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/sled/volume"
+	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -58,16 +58,16 @@ func (r *rig) command(line string) string {
 	return string(got.Stdout)
 }
 
-func (r *rig) settings() volume.Settings {
-	return volume.Settings{User: func(ledger.View, string) (string, error) { return r.user, nil }}
+func (r *rig) settings() localdisk.Settings {
+	return localdisk.Settings{User: func(ledger.View, string) (string, error) { return r.user, nil }}
 }
 
-func (r *rig) ensure(want volume.Wanted) (volume.Record, error) {
+func (r *rig) ensure(want localdisk.Wanted) (localdisk.Record, error) {
 	got, _, err := r.settings().Ensure(r.Context(), r.env, want, false, false)
 	return got, err
 }
 
-func (r *rig) remove(p volume.Place) (bool, error) {
+func (r *rig) remove(p localdisk.Place) (bool, error) {
 	gone, _, err := r.settings().Delete(r.Context(), r.env, p, false)
 	return gone, err
 }
@@ -84,9 +84,9 @@ func (r *rig) datasets() string {
 	return strings.Join(lines, "\n")
 }
 
-func (r *rig) recorded() []volume.Record {
+func (r *rig) recorded() []localdisk.Record {
 	r.Helper()
-	all, err := volume.All(operationtest.View(r, r.env))
+	all, err := localdisk.All(operationtest.View(r, r.env))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -98,13 +98,13 @@ func TestAVolume(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		r := newRig(t, 1)
 		at := r.pools[0] + map[bool]string{false: "/local_storage_unencrypted/", true: "/crypt/local_storage/"}[encrypted] + id.String()
-		want := volume.Wanted{Place: volume.Place{ID: id, Pool: r.pools[0], Encrypted: encrypted}, Size: 1 << 30, Quota: 2 << 30}
+		want := localdisk.Wanted{Place: localdisk.Place{ID: id, Pool: r.pools[0], Encrypted: encrypted}, Size: 1 << 30, Quota: 2 << 30}
 		for range 2 {
 			made, err := r.ensure(want)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]volume.Record{made}, r.recorded()); diff != "" || made.Device() != "/dev/zvol/rdsk/"+at+"/vol" {
+			if diff := cmp.Diff([]localdisk.Record{made}, r.recorded()); diff != "" || made.Device() != "/dev/zvol/rdsk/"+at+"/vol" {
 				t.Errorf("%s %s", made.Device(), diff)
 			}
 			is := fmt.Sprintf("%s filesystem %d %d - off /%s\n%[1]s/vol volume - 0 %[5]d - -", at, 2<<30, 2<<30, id, 1<<30)
@@ -129,7 +129,7 @@ func TestAVolume(t *testing.T) {
 // its own, and the guest's data with it.
 func TestAVolumeOfAnotherSize(t *testing.T) {
 	r := newRig(t, 1)
-	want := volume.Wanted{Place: volume.Place{ID: id}, Size: 1 << 30}
+	want := localdisk.Wanted{Place: localdisk.Place{ID: id}, Size: 1 << 30}
 	for _, quota := range []uint64{0, 4 << 30, 2 << 30, 0} {
 		want.Quota = quota
 		made, err := r.ensure(want)
@@ -146,7 +146,7 @@ func TestAVolumeOfAnotherSize(t *testing.T) {
 	before := r.datasets()
 	want.Size = 2 << 30
 	_, err := r.ensure(want)
-	if e, ok := errors.AsType[*volume.MismatchError](err); !ok || e.Property != "volsize" {
+	if e, ok := errors.AsType[*localdisk.MismatchError](err); !ok || e.Property != "volsize" {
 		t.Error(err)
 	}
 	if after := r.datasets(); after != before || r.recorded()[0].Size != 1<<30 {
@@ -157,27 +157,30 @@ func TestAVolumeOfAnotherSize(t *testing.T) {
 // What cannot be is refused, and nothing of it stays.
 func TestAVolumeThatIsRefused(t *testing.T) {
 	r := newRig(t, 2)
-	place := volume.Place{ID: id, Pool: r.pools[0]}
+	place := localdisk.Place{ID: id, Pool: r.pools[0]}
 	for name, c := range map[string]struct {
 		do   func() error
 		want any
 	}{
-		"no size":      {func() error { _, err := r.ensure(volume.Wanted{Place: place}); return err }, new(*volume.SizeError)},
-		"half a block": {func() error { _, err := r.ensure(volume.Wanted{Place: place, Size: 2048}); return err }, new(*volume.SizeError)},
-		"which pool":   {func() error { _, err := r.ensure(volume.Wanted{Place: volume.Place{ID: id}, Size: 4096}); return err }, new(*volume.PoolError)},
-		"no such pool": {func() error {
-			_, err := r.ensure(volume.Wanted{Place: volume.Place{ID: id, Pool: "oxp_" + id.String()}, Size: 4096})
+		"no size":      {func() error { _, err := r.ensure(localdisk.Wanted{Place: place}); return err }, new(*localdisk.SizeError)},
+		"half a block": {func() error { _, err := r.ensure(localdisk.Wanted{Place: place, Size: 2048}); return err }, new(*localdisk.SizeError)},
+		"which pool": {func() error {
+			_, err := r.ensure(localdisk.Wanted{Place: localdisk.Place{ID: id}, Size: 4096})
 			return err
-		}, new(*volume.UnavailableError)},
+		}, new(*localdisk.PoolError)},
+		"no such pool": {func() error {
+			_, err := r.ensure(localdisk.Wanted{Place: localdisk.Place{ID: id, Pool: "oxp_" + id.String()}, Size: 4096})
+			return err
+		}, new(*localdisk.UnavailableError)},
 		"no room for itself": {func() error {
-			_, err := r.ensure(volume.Wanted{Place: place, Size: 1 << 30, Quota: 1 << 30})
+			_, err := r.ensure(localdisk.Wanted{Place: place, Size: 1 << 30, Quota: 1 << 30})
 			return err
 		}, new(*host.CommandError)},
 		"not recorded": {func() error {
 			r.command("zfs create -o canmount=off " + r.pools[0] + "/local_storage_unencrypted/" + id.String())
 			_, err := r.remove(place)
 			return err
-		}, new(*volume.ForeignError)},
+		}, new(*localdisk.ForeignError)},
 	} {
 		err := c.do()
 		if !errors.As(err, c.want) {
@@ -198,28 +201,28 @@ func TestAVolumeThatIsRefused(t *testing.T) {
 // A volume that a VM has stays, and so does one that is named in another place.
 func TestAVolumeThatStays(t *testing.T) {
 	r := newRig(t, 2)
-	place := volume.Place{ID: id, Pool: r.pools[0]}
-	if _, err := r.ensure(volume.Wanted{Place: place, Size: 1 << 30}); err != nil {
+	place := localdisk.Place{ID: id, Pool: r.pools[0]}
+	if _, err := r.ensure(localdisk.Wanted{Place: place, Size: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
 	before := r.datasets()
 	r.user = "web1"
-	if _, err := r.remove(place); !errors.As(err, new(*volume.BusyError)) {
+	if _, err := r.remove(place); !errors.As(err, new(*localdisk.BusyError)) {
 		t.Error(err)
 	}
 	r.user = ""
-	for _, other := range []volume.Place{{ID: id, Pool: r.pools[1]}, {ID: id, Pool: r.pools[0], Encrypted: true}} {
-		if _, err := r.remove(other); !errors.As(err, new(*volume.ElsewhereError)) {
+	for _, other := range []localdisk.Place{{ID: id, Pool: r.pools[1]}, {ID: id, Pool: r.pools[0], Encrypted: true}} {
+		if _, err := r.remove(other); !errors.As(err, new(*localdisk.ElsewhereError)) {
 			t.Error(err)
 		}
-		if _, err := r.ensure(volume.Wanted{Place: other, Size: 1 << 30}); !errors.As(err, new(*volume.ElsewhereError)) {
+		if _, err := r.ensure(localdisk.Wanted{Place: other, Size: 1 << 30}); !errors.As(err, new(*localdisk.ElsewhereError)) {
 			t.Error(err)
 		}
 	}
 	if after := r.datasets(); after != before {
 		t.Errorf("%s\n%s", before, after)
 	}
-	if gone, err := r.remove(volume.Place{ID: id}); !gone || err != nil {
+	if gone, err := r.remove(localdisk.Place{ID: id}); !gone || err != nil {
 		t.Errorf("%v, %v", gone, err)
 	}
 }
@@ -229,8 +232,8 @@ func TestAVolumeThatStays(t *testing.T) {
 func TestAVolumeTheLedgerHasLost(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		r := newRig(t, 1)
-		place := volume.Place{ID: id, Pool: r.pools[0]}
-		want := volume.Wanted{Place: place, Size: 1 << 30}
+		place := localdisk.Place{ID: id, Pool: r.pools[0]}
+		want := localdisk.Wanted{Place: place, Size: 1 << 30}
 		made, err := r.ensure(want)
 		if err != nil {
 			t.Fatal(err)
@@ -238,7 +241,7 @@ func TestAVolumeTheLedgerHasLost(t *testing.T) {
 		before := r.datasets()
 		book, err := r.env.Ledger(t.Context())
 		if err == nil {
-			_, err = book.Update(t.Context(), func(ledger.View) ([]ledger.Fact, error) { return []ledger.Fact{{Key: volume.Subject(id)}}, nil })
+			_, err = book.Update(t.Context(), func(ledger.View) ([]ledger.Fact, error) { return []ledger.Fact{{Key: localdisk.Subject(id)}}, nil })
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -259,16 +262,16 @@ func TestTheMarkOfAVolume(t *testing.T) {
 	pool := "oxp_" + id.String()
 	name := pool + "/crypt/local_storage/" + id.String()
 	marked := func(name, value, source string) zfs.Dataset {
-		return zfs.Dataset{Name: name, Quota: 7, User: map[string]zfs.Value{"sledctl:volume": {Value: value, Source: source}}}
+		return zfs.Dataset{Name: name, Quota: 7, User: map[string]zfs.Value{"sledctl:local-disk": {Value: value, Source: source}}}
 	}
-	if r, ok := volume.Of(marked(name, id.String(), zfs.Local)); !ok || r != (volume.Record{ID: id, Pool: pool, Encrypted: true, Quota: 7}) {
+	if r, ok := localdisk.Of(marked(name, id.String(), zfs.Local)); !ok || r != (localdisk.Record{ID: id, Pool: pool, Encrypted: true, Quota: 7}) {
 		t.Errorf("%+v, %v", r, ok)
 	}
 	for _, d := range []zfs.Dataset{
 		marked(name, id.String(), "inherited from "+pool), marked(name, uuid.NewString(), zfs.Local), marked(name+"/vol", id.String(), zfs.Local),
 		marked(pool+"/"+id.String(), id.String(), zfs.Local), {Name: name},
 	} {
-		if r, ok := volume.Of(d); ok {
+		if r, ok := localdisk.Of(d); ok {
 			t.Errorf("%s: %+v", d.Name, r)
 		}
 	}

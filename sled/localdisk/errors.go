@@ -1,4 +1,4 @@
-package volume
+package localdisk
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 )
 
-// UnavailableError is a pool that can hold no volume now: it does not answer, or the dataset in
-// which volumes lie does not exist or is not mounted. Its text is the sled agent's.
+// UnavailableError is a pool that can hold no local disk now: it does not answer, or the dataset in
+// which local disks lie does not exist or is not mounted. Its text is the sled agent's.
 type UnavailableError struct {
 	Pool      string
 	Encrypted bool
@@ -35,7 +35,7 @@ func (e *UnavailableError) Hint() string {
 	return `add "u2:` + name + ` compression=off" to storage.datasets, and run: sledctl bootstrap`
 }
 
-// PoolError is a volume for which no pool was given, where not exactly one can hold it.
+// PoolError is a local disk for which no pool was given, where not exactly one can hold it.
 type PoolError struct {
 	Pools     []string
 	Encrypted bool
@@ -44,9 +44,9 @@ type PoolError struct {
 // Error lists those that can.
 func (e *PoolError) Error() string {
 	if len(e.Pools) == 0 {
-		return "no pool of a U.2 has a dataset for volumes"
+		return "no pool of a U.2 has a dataset for local disks"
 	}
-	return "several pools can hold the volume: " + strings.Join(e.Pools, ", ")
+	return "several pools can hold the local disk: " + strings.Join(e.Pools, ", ")
 }
 
 // Kind separates a choice that is missing from a sled that has none.
@@ -65,18 +65,20 @@ func (e *PoolError) Hint() string {
 	return "give one of them with --pool"
 }
 
-// ElsewhereError is a volume that is recorded in another place than the one that was named.
+// ElsewhereError is a local disk that is recorded in another place than the one that was named.
 type ElsewhereError struct{ Record Record }
 
 // Error says where it is.
 func (e *ElsewhereError) Error() string {
-	return fmt.Sprintf("volume %s is %s", e.Record.ID, e.Record.Dataset())
+	return fmt.Sprintf("local disk %s is %s", e.Record.ID, e.Record.Dataset())
 }
 
 func (*ElsewhereError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says where to see it.
-func (*ElsewhereError) Hint() string { return "to list the volumes, run: sledctl storage volume list" }
+func (*ElsewhereError) Hint() string {
+	return "to list the local disks, run: sledctl storage local-disk list"
+}
 
 // MismatchError is a dataset that exists and differs in what is never changed.
 type MismatchError struct{ Dataset, Property, Is, Want string }
@@ -90,7 +92,7 @@ func (*MismatchError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says what can be done instead.
 func (*MismatchError) Hint() string {
-	return "ask for the volume as it is, or for another one; to list the volumes, run: sledctl storage volume list"
+	return "ask for the local disk as it is, or for another one; to list the local disks, run: sledctl storage local-disk list"
 }
 
 // ForeignError is a dataset that nothing shows to be sledctl's own.
@@ -105,10 +107,10 @@ func (*ForeignError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how it would become sledctl's.
 func (*ForeignError) Hint() string {
-	return "to record it with its size first, run: sledctl storage volume ensure"
+	return "to record it with its size first, run: sledctl storage local-disk ensure"
 }
 
-// BusyError is a volume that is a disk of an instance.
+// BusyError is a local disk that is a disk of an instance.
 type BusyError struct {
 	ID       uuid.UUID
 	Instance string
@@ -116,7 +118,7 @@ type BusyError struct {
 
 // Error names the instance.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("volume %s is a disk of instance %q", e.ID, e.Instance)
+	return fmt.Sprintf("local disk %s is a disk of instance %q", e.ID, e.Instance)
 }
 
 func (*BusyError) Kind() fault.Kind { return fault.Refused }
@@ -124,7 +126,7 @@ func (*BusyError) Kind() fault.Kind { return fault.Refused }
 // Hint says what has to go first.
 func (e *BusyError) Hint() string { return "run: sledctl instance delete " + e.Instance }
 
-// SizeError is a size that no volume can have.
+// SizeError is a size that no local disk can have.
 type SizeError struct{ Size uint64 }
 
 // Error says which it can.

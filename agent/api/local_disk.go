@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/sled/volume"
+	"github.com/sledctl/sledctl/sled/localdisk"
 )
 
 // LocalStorageEnsure is the body of POST /local-storage: a volume that VMs can have as a disk.
@@ -49,11 +49,11 @@ func whole(data []byte, to any, keys ...string) error {
 }
 
 // Place is the volume's.
-func (l LocalStorageDelete) Place() volume.Place {
-	return volume.Place{ID: l.ID, Pool: "oxp_" + l.Pool.String(), Encrypted: l.Encrypted}
+func (l LocalStorageDelete) Place() localdisk.Place {
+	return localdisk.Place{ID: l.ID, Pool: "oxp_" + l.Pool.String(), Encrypted: l.Encrypted}
 }
 
 // Wanted is the volume.
-func (l LocalStorageEnsure) Wanted() volume.Wanted {
-	return volume.Wanted{Place: LocalStorageDelete{Pool: l.Pool, ID: l.ID, Encrypted: l.Encrypted}.Place(), Size: l.Size, Quota: l.Quota}
+func (l LocalStorageEnsure) Wanted() localdisk.Wanted {
+	return localdisk.Wanted{Place: LocalStorageDelete{Pool: l.Pool, ID: l.ID, Encrypted: l.Encrypted}.Place(), Size: l.Size, Quota: l.Quota}
 }

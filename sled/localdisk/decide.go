@@ -1,4 +1,4 @@
-package volume
+package localdisk
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ func find(tree []zfs.Dataset, name string) (zfs.Dataset, bool) {
 	return tree[i], true
 }
 
-// decide is pure: what makes the volume what is wanted, from what is recorded and what there is
+// decide is pure: what makes the local disk what is wanted, from what is recorded and what there is
 // of it.
 func (w Wanted) decide(old Record, known bool, tree []zfs.Dataset) (operation.Decision, Record, error) {
 	next := old
@@ -60,31 +60,31 @@ func (w Wanted) decide(old Record, known bool, tree []zfs.Dataset) (operation.De
 	return d, next, nil
 }
 
-// home are the actions that make the dataset around the volume, or set its properties.
+// home are the actions that make the dataset around the local disk, or set its properties.
 func (r Record) home(is zfs.Dataset, there bool) ([]plan.Action, error) {
 	size := strconv.FormatUint(r.Quota, 10)
 	place := "/" + r.ID.String() // as the sled agent has it: it is never mounted
 	if !there {
 		return []plan.Action{{
-			ID: "zfs.create " + r.Dataset(), Object: "dataset " + r.Dataset(), Why: "the volume lies in it", Change: plan.Create,
+			ID: "zfs.create " + r.Dataset(), Object: "dataset " + r.Dataset(), Why: "the local disk lies in it", Change: plan.Create,
 			Step: zfs.Create{Dataset: r.Dataset(), Properties: []zfs.Property{
-				{Name: "canmount", Value: "off"}, {Name: "mountpoint", Value: place}, {Name: naming.PropertyVolume, Value: r.ID.String()},
+				{Name: "canmount", Value: "off"}, {Name: "mountpoint", Value: place}, {Name: naming.PropertyLocalDisk, Value: r.ID.String()},
 				{Name: "compression", Value: "off"}, {Name: "quota", Value: size}, {Name: "reservation", Value: size},
 			}},
 		}}, nil
 	}
-	mark := is.User[naming.PropertyVolume]
+	mark := is.User[naming.PropertyLocalDisk]
 	switch {
 	case is.Type != zfs.TypeFilesystem:
 		return nil, &MismatchError{Dataset: is.Name, Property: "type", Is: is.Type, Want: zfs.TypeFilesystem}
 	case is.Mountpoint != place:
 		return nil, &MismatchError{Dataset: is.Name, Property: "mountpoint", Is: is.Mountpoint, Want: place}
 	case mark.Source == zfs.Local && mark.Value != r.ID.String():
-		return nil, &MismatchError{Dataset: is.Name, Property: naming.PropertyVolume, Is: mark.Value, Want: r.ID.String()}
+		return nil, &MismatchError{Dataset: is.Name, Property: naming.PropertyLocalDisk, Is: mark.Value, Want: r.ID.String()}
 	}
 	set := []zfs.Set{
 		{Name: "quota", Value: size, Old: sizeText(is.Quota), OldSource: zfs.Local}, {Name: "reservation", Value: size, Old: sizeText(is.Reservation), OldSource: zfs.Local},
-		{Name: "compression", Value: "off", Old: is.Compression}, {Name: naming.PropertyVolume, Value: r.ID.String()},
+		{Name: "compression", Value: "off", Old: is.Compression}, {Name: naming.PropertyLocalDisk, Value: r.ID.String()},
 	}
 	if mark.Source == zfs.Local {
 		set[3].Old = mark.Value
@@ -114,7 +114,7 @@ func sizeText(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// create makes the volume.
+// create makes the local disk.
 //
 // Guess volumes-are-not-raw: the sled agent makes local disks with `rawvol=on`, which few releases
 // of illumos know and whose zeroing has to be waited for; an ordinary volume of the same size, whose
@@ -123,8 +123,8 @@ func sizeText(n uint64) string {
 // Check: `zfs create -V 1G -o rawvol=on POOL/v` on a sled of Oxide's
 func (r Record) create() plan.Action {
 	return plan.Action{
-		ID: "zfs.create " + r.Volume(), Object: "dataset " + r.Volume(), Why: "a VM's disk", Change: plan.Create,
-		Step: zfs.Create{Dataset: r.Volume(), Size: r.Size, Properties: []zfs.Property{{Name: "volblocksize", Value: strconv.Itoa(Block)}}},
+		ID: "zfs.create-volume " + r.Volume(), Object: "dataset " + r.Volume(), Why: "a VM's disk", Change: plan.Create,
+		Step: zfs.CreateVolume{Dataset: r.Volume(), Size: r.Size, Block: Block},
 	}
 }
 
@@ -139,7 +139,7 @@ func changed(actions []plan.Action) []operation.Object {
 	return all
 }
 
-// removal removes all that there is of a volume, what lies deepest first. The reservation ends
+// removal removes all that there is of a local disk, what lies deepest first. The reservation ends
 // before: what is freed in the background would otherwise count twice (omicron
 // sled-agent/src/sled_agent.rs).
 func removal(r Record, known bool, tree []zfs.Dataset) (operation.Decision, error) {

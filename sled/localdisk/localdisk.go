@@ -1,4 +1,4 @@
-package volume
+package localdisk
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// Block is the size of a volume's blocks, in bytes: the control plane reckons with it (omicron
+// Block is the size of a local disk's blocks, in bytes: the control plane reckons with it (omicron
 // nexus/db-model/src/disk_type_local_storage.rs).
 const Block = 4096
 
-// Settings are what volumes need to know of others.
+// Settings are what local disks need to know of others.
 type Settings struct {
 	// User names the instance that has a device as a disk; empty: none has.
 	User func(view ledger.View, device string) (string, error)
 }
 
-// Place names a volume: by its id, and where it lies. Without a pool that is where it is
+// Place names a local disk: by its id, and where it lies. Without a pool that is where it is
 // recorded, or the only place that it can have.
 type Place struct {
 	ID        uuid.UUID
@@ -33,26 +33,26 @@ type Place struct {
 	Encrypted bool
 }
 
-// Wanted is a volume with its sizes, in bytes.
+// Wanted is a local disk with its sizes, in bytes.
 type Wanted struct {
 	Place
 	Size  uint64
-	Quota uint64 // of its dataset; 0: what a volume of the size needs, or has
+	Quota uint64 // of its dataset; 0: what a local disk of the size needs, or has
 }
 
-// QuotaFor is what the control plane adds up for a volume with its metadata: 70 MiB for each GiB,
+// QuotaFor is what the control plane adds up for a local disk with its metadata: 70 MiB for each GiB,
 // here of those that have begun (omicron nexus/db-model/src/disk_type_local_storage.rs).
 func QuotaFor(size uint64) uint64 {
 	return size + (size+1<<30-1)>>30*(70<<20)
 }
 
-// seen is what was found of one volume.
+// seen is what was found of one local disk.
 type seen struct {
 	can   []Record                 // where it could lie
 	trees map[string][]zfs.Dataset // what there is of it, by its dataset, which comes first
 }
 
-// look finds the volume in its place, or in all that it can have.
+// look finds the local disk in its place, or in all that it can have.
 func (p Place) look(ctx context.Context, h host.Host) (seen, error) {
 	got := seen{trees: map[string][]zfs.Dataset{}}
 	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Rival, inventory.Pools}})
@@ -75,7 +75,7 @@ func (p Place) look(ctx context.Context, h host.Host) (seen, error) {
 			}
 			at := Record{ID: p.ID, Pool: pool, Encrypted: encrypted}
 			got.can = append(got.can, at)
-			tree, err := zfs.List(ctx, h, []string{at.Dataset()}, append(zfs.Extended(), naming.PropertyVolume))
+			tree, err := zfs.List(ctx, h, []string{at.Dataset()}, append(zfs.Extended(), naming.PropertyLocalDisk))
 			if err != nil && !errors.Is(err, host.ErrNotFound) {
 				return got, err
 			}
@@ -87,7 +87,7 @@ func (p Place) look(ctx context.Context, h host.Host) (seen, error) {
 	return got, nil
 }
 
-// settled finds out which place is meant, and what is known of the volume there.
+// settled finds out which place is meant, and what is known of the local disk there.
 func (p Place) settled(view ledger.View, got seen) (r Record, known bool, err error) {
 	r, known, err = Load(view, p.ID)
 	switch {
@@ -108,7 +108,7 @@ func (p Place) settled(view ledger.View, got seen) (r Record, known bool, err er
 	return r, known, err
 }
 
-// only is the place that has the volume, or else the one that can hold it.
+// only is the place that has the local disk, or else the one that can hold it.
 func (s seen) only(encrypted bool) (Record, error) {
 	all := slices.DeleteFunc(slices.Clone(s.can), func(at Record) bool { return s.trees[at.Dataset()] == nil })
 	if len(all) == 0 {
@@ -124,7 +124,7 @@ func (s seen) only(encrypted bool) (Record, error) {
 	return Record{}, e
 }
 
-// Ensure makes a volume, or gives it the sizes that are wanted as far as that changes nothing in
+// Ensure makes a local disk, or gives it the sizes that are wanted as far as that changes nothing in
 // it. Errors: *SizeError, *PoolError, *UnavailableError, *ElsewhereError, *MismatchError.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, want Wanted, dryRun, keep bool) (Record, operation.Report, error) {
 	var made Record
@@ -132,7 +132,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, want Wanted, dr
 		return made, operation.Report{}, &SizeError{Size: want.Size}
 	}
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
-		Verb: "storage volume ensure", Subject: Subject(want.ID), Wait: true, DryRun: dryRun, Keep: keep,
+		Verb: "storage local-disk ensure", Subject: Subject(want.ID), Wait: true, DryRun: dryRun, Keep: keep,
 		Look: want.look,
 		Decide: func(view ledger.View, got seen, _ operation.Stamp) (operation.Decision, error) {
 			old, known, err := want.settled(view, got)
@@ -150,11 +150,11 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, want Wanted, dr
 	return made, report, err
 }
 
-// Delete removes a volume with what it holds; gone is false if there was none. Errors:
+// Delete removes a local disk with what it holds; gone is false if there was none. Errors:
 // *UnavailableError, *ElsewhereError, *ForeignError, *BusyError.
 func (s Settings) Delete(ctx context.Context, env operation.Env, p Place, dryRun bool) (gone bool, report operation.Report, err error) {
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
-		Verb: "storage volume delete", Subject: Subject(p.ID), Wait: true, DryRun: dryRun,
+		Verb: "storage local-disk delete", Subject: Subject(p.ID), Wait: true, DryRun: dryRun,
 		Look: p.look,
 		Decide: func(view ledger.View, got seen, _ operation.Stamp) (operation.Decision, error) {
 			r, known, err := p.settled(view, got)

@@ -81,7 +81,7 @@ func TestAVMHasALocalDisk(t *testing.T) {
 			if status, answer := a.Send("DELETE", "/local-storage", sledtest.LatestAPI, body); status != 500 {
 				t.Errorf("of a disk that a VM has: %d %s", status, answer)
 			}
-			if list := s.Run("storage volume list -H --columns id,instance"); !strings.HasPrefix(list, id+"\tvm-") {
+			if list := s.Run("storage local-disk list -H --columns id,instance"); !strings.HasPrefix(list, id+"\tvm-") {
 				t.Errorf("the list is %q", list)
 			}
 			s.Run("reap")
@@ -89,7 +89,7 @@ func TestAVMHasALocalDisk(t *testing.T) {
 				t.Errorf("stop: %d", status)
 			}
 			a.Eventually(vm, "destroyed")
-			if list := s.Run("storage volume list -H --columns id,instance"); list != id+"\t-\n" {
+			if list := s.Run("storage local-disk list -H --columns id,instance"); list != id+"\t-\n" {
 				t.Errorf("the volume went with its VM: %q", list)
 			}
 			for range 2 {
@@ -133,7 +133,7 @@ func TestALocalDiskThatIsRefused(t *testing.T) {
 	if status, _ := a.Send("POST", "/local-storage", sledtest.LatestAPI, body); status != 500 {
 		t.Errorf("%d", status)
 	}
-	if list := s.Run("storage volume list -H"); list != "" {
+	if list := s.Run("storage local-disk list -H"); list != "" {
 		t.Errorf("recorded: %s", list)
 	}
 }

@@ -8,21 +8,21 @@ import (
 
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/sled/volume"
+	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// A volume holds what a guest wrote: it stays, asked for everything too, unless its removal was
+// A local disk holds what a guest wrote: it stays, asked for everything too, unless its removal was
 // begun or its making did not end.
-func TestVolumesStayUnlessTheyWereToGo(t *testing.T) {
-	r := volume.Record{ID: uuid.MustParse(unknownID), Pool: "oxp_" + unknownID, Size: 1 << 30, Quota: 2 << 30}
-	dataset, key := "dataset "+r.Dataset(), "record "+volume.Subject(r.ID)
+func TestLocalDisksStayUnlessTheyWereToGo(t *testing.T) {
+	r := localdisk.Record{ID: uuid.MustParse(unknownID), Pool: "oxp_" + unknownID, Size: 1 << 30, Quota: 2 << 30}
+	dataset, key := "dataset "+r.Dataset(), "record "+localdisk.Subject(r.ID)
 	making := operation.Intent{Makes: []operation.Object{{Kind: "dataset", Name: r.Dataset()}, {Kind: "dataset", Name: r.Volume()}}}
 	removing := r
 	removing.Removing = true
 	for name, c := range map[string]struct {
 		there, marked bool
-		record        *volume.Record
+		record        *localdisk.Record
 		intent        *operation.Intent
 		living        bool
 		want          map[string]Verdict
@@ -32,7 +32,7 @@ func TestVolumesStayUnlessTheyWereToGo(t *testing.T) {
 		"recorded, without its mark": {true, false, &r, nil, false, map[string]Verdict{dataset: InUse}, false},
 		"recorded, and gone":         {false, false, &r, nil, false, map[string]Verdict{key: StaleRec}, false},
 		"being made":                 {true, true, nil, &making, true, map[string]Verdict{dataset: InProgress}, false},
-		"half made":                  {true, true, nil, &making, false, map[string]Verdict{dataset: Orphan, "record intent/of " + volume.Subject(r.ID): StaleRec}, true},
+		"half made":                  {true, true, nil, &making, false, map[string]Verdict{dataset: Orphan, "record intent/of " + localdisk.Subject(r.ID): StaleRec}, true},
 		"made by a later one":        {true, true, &r, &making, false, map[string]Verdict{dataset: InUse}, false},
 		"half removed":               {true, true, &removing, nil, false, map[string]Verdict{dataset: Orphan}, true},
 		"half removed, and gone":     {false, false, &removing, nil, false, map[string]Verdict{key: StaleRec}, true},
@@ -46,15 +46,15 @@ func TestVolumesStayUnlessTheyWereToGo(t *testing.T) {
 				s.dataset(r.Dataset())
 				s.Datasets[len(s.Datasets)-1].Canmount = "off"
 				if c.marked {
-					s.Datasets[len(s.Datasets)-1].User = map[string]zfs.Value{naming.PropertyVolume: {Value: unknownID, Source: zfs.Local}}
+					s.Datasets[len(s.Datasets)-1].User = map[string]zfs.Value{naming.PropertyLocalDisk: {Value: unknownID, Source: zfs.Local}}
 				}
 				s.Datasets = append(s.Datasets, zfs.Dataset{Name: r.Volume(), Type: zfs.TypeVolume, GUID: "guid of vol"})
 			}
 			if c.record != nil {
-				s.fact(t, volume.Subject(r.ID), c.record)
+				s.fact(t, localdisk.Subject(r.ID), c.record)
 			}
 			if c.intent != nil {
-				s.intent(t, volume.Subject(r.ID), c.living, *c.intent)
+				s.intent(t, localdisk.Subject(r.ID), c.living, *c.intent)
 			}
 			for _, all := range []bool{false, true} {
 				f := s.judgeAs(t, Choice{All: all})
