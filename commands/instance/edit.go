@@ -195,7 +195,7 @@ func (d *edit) planned(ctx context.Context, change *instance.EnsureRequest) (que
 	if err != nil {
 		return "", err
 	}
-	text, err := result.Report.Plan.Text(false)
+	text, err := result.Report.Plan.Text(false, d.e.Output.Fold(d.e.Streams.Err))
 	if text += d.reordered(change.Wanted); text == "" || err != nil {
 		return "", err
 	}
