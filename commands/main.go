@@ -66,7 +66,7 @@ func Run(ctx context.Context, env *cli.Env, args []string) int {
 	return env.End(execute(ctx, env, rootFor(env, args)))
 }
 
-// rootFor returns the tree that a command line needs, with its words.
+// rootFor returns the tree that a command line needs.
 func rootFor(env *cli.Env, args []string) *cobra.Command {
 	env.Completing = len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])
 	root := newRoot(env, args...)

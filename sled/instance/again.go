@@ -59,7 +59,7 @@ func bootAgain(
 	if incarnation.Boot != seen.Boot {
 		incarnation.PropolisID = choose.uuid("propolis").String()
 	}
-	incarnation.Boot, incarnation.Ensured, incarnation.Rolling, incarnation.Migration = seen.Boot, false, true, ""
+	incarnation.Boot, incarnation.Ensured, incarnation.Rolling, incarnation.Limiting, incarnation.Migration = seen.Boot, false, true, false, ""
 	next.Incarnation = &incarnation
 	p = progressOf(b, *next, seen)
 	p.profiled, p.back = true, layout.CleanSnapshots(incarnation, seen.Inv)

@@ -238,7 +238,7 @@ func planBringUp(
 	p := progress{vnics: map[string]bool{}}
 	switch v {
 	case resume:
-		clearing, p = resumed(b, &d, old, next, seen)
+		clearing, p = resumed(b, &d, old, &next, seen)
 	case rollBack:
 		clearing, p, err = bootAgain(s, choose, &d, old, &next, seen, at)
 	default:
@@ -293,8 +293,13 @@ func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c Ensure
 }
 
 // resumed is what is to remove first where an incarnation is resumed, and how far it is.
-func resumed(b layout.Blueprint, d *operation.Decision, old, next record.Record, seen Observed) ([]plan.Action, progress) {
-	clearing, p := leaving(old, seen), progressOf(b, next, seen)
+func resumed(b layout.Blueprint, d *operation.Decision, old record.Record, next *record.Record, seen Observed) ([]plan.Action, progress) {
+	clearing, p := leaving(old, seen), progressOf(b, *next, seen)
+	if old.Incarnation.Limiting || record.NicText(old.Spec.NICs) != record.NicText(next.Spec.NICs) {
+		incarnation := *next.Incarnation
+		incarnation.Limiting, next.Incarnation = true, &incarnation
+		p.relimited, p.noted = true, says(p.memo, *next)
+	}
 	if seen.unreachable(*old.Incarnation, p) {
 		p.ensured, d.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
 	}
@@ -398,7 +403,7 @@ func facts(
 ) (operation.Decision, record.Record, error) {
 	finished := next
 	incarnation := *next.Incarnation
-	incarnation.Reaped, incarnation.Rolling, incarnation.Was = false, false, ""
+	incarnation.Reaped, incarnation.Rolling, incarnation.Limiting, incarnation.Was = false, false, false, ""
 	incarnation.Ensured = incarnation.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
 	if finished.Migration != nil {
 		incarnation.Migration, finished.Migration = finished.Migration.ID, nil

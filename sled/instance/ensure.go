@@ -133,7 +133,7 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
 // its zone runs, its Propolis runs its machine, its guest NICs are held to their limits, and its zone's cap is its own. Any doubt is a no.
 func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
-	if r.Incarnation == nil || !r.Incarnation.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
+	if r.Incarnation == nil || !r.Incarnation.Ensured || r.Incarnation.Limiting || len(r.Leaving) > 0 || r.Migration != nil ||
 		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}

@@ -357,7 +357,7 @@ func (p *progress) compareLinks(k layout.Packaging, incarnation record.Incarnati
 }
 
 func (p *progress) compareLimits(r record.Record, seen Observed) {
-	p.held = map[string]bool{}
+	p.held, p.limits = map[string]bool{}, seen.Inside.Limits
 	for _, v := range r.Incarnation.Guests {
 		p.held[v.Name] = isHeld(r, v, seen.Inside.Limits)
 	}
@@ -365,7 +365,7 @@ func (p *progress) compareLimits(r record.Record, seen Observed) {
 
 func isHeld(r record.Record, v record.VNIC, limits map[string]vnic.Limits) bool {
 	found, read := limits[v.Name]
-	return read && found.Holds(layout.LimitsOf(r, v))
+	return read && found.Differs(layout.LimitsOf(r, v)) == ""
 }
 
 func allHeld(r record.Record, limits map[string]vnic.Limits) bool {
@@ -399,7 +399,12 @@ func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observe
 	p.private = p.mounted && seen.Mode == layout.ZonepathMode || p.installed // zoneadm has made it so
 	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(layout.ProfileOf(b, r)))
 	p.booted = p.installed && z.State == zone.Running
-	p.noted = record.MemoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == record.MemoOf(r)
+	p.noted = says(p.memo, r)
+}
+
+// says reports whether a dataset says what an instance is.
+func says(memo zfs.Value, r record.Record) bool {
+	return record.MemoOf(r) == "" || memo.Source == zfs.Local && memo.Value == record.MemoOf(r)
 }
 
 func (p *progress) compareAddress(b layout.Blueprint, r record.Record, seen Observed) {

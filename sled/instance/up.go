@@ -54,7 +54,9 @@ type progress struct {
 	installed  bool
 	profiled   bool
 	booted     bool
-	held       map[string]bool // by the name of a guest VNIC: to its limits
+	limits     map[string]vnic.Limits // that guest VNICs are held to, by name
+	held       map[string]bool        // by the name of a guest VNIC: to its limits
+	relimited  bool                   // other limits are asked for
 	// back are the snapshots to which the zone is taken back before it boots.
 	back []zfs.Dataset
 	// without are images that the host lacks, and that the zone is installed without.
@@ -253,13 +255,18 @@ func upBoot(w *way, r record.Record, p progress, before []string) (last string, 
 	return lastOf(settled, booted), held
 }
 
-// upLimits holds the guest NICs to their limits: each boot of the zone begins without.
+// upLimits holds the guest NICs to their limits: each boot of the zone begins without. They are
+// changed while the VM runs, too.
 func upLimits(w *way, r record.Record, p progress, booted string) []string {
+	why := "its guest sends from its own addresses only"
+	if p.relimited {
+		why = "as is asked for; the VM runs on"
+	}
 	var ids []string
 	for _, v := range r.Incarnation.Guests {
 		ids = append(ids, w.add(StageBoot, p.held[v.Name], plan.Action{
-			ID: "vnic.set-limits " + v.Name, Object: "vnic " + v.Name, Why: "its guest sends from its own addresses only", Change: plan.Modify, After: after(booted),
-			Step: vnic.SetLimits{Name: v.Name, Over: v.Over, MAC: v.MAC, Limits: layout.LimitsOf(r, v)},
+			ID: "vnic.set-limits " + v.Name, Object: "vnic " + v.Name, Why: why, Change: plan.Modify, After: after(booted),
+			Step: vnic.SetLimits{Name: v.Name, Over: v.Over, MAC: v.MAC, Limits: layout.LimitsOf(r, v), Before: p.limits[v.Name], Changed: p.relimited},
 		}))
 	}
 	return ids

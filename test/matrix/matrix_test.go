@@ -73,6 +73,7 @@ func rows() []row {
 		{name: "ensure from images", fits: fromImages, line: sledtest.Web1},
 		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},
 		{name: "recreate", ready: []string{sledtest.Web1}, line: "instance ensure web1 --cpus 4 --recreate"},
+		{name: "other limits", ready: []string{"instance ensure web1 --nic over=net0,max-bw=100,allow-ip=10.9.0.5 --nic over=net0"}, line: "instance ensure web1 --nic over=net0,max-bw=200 --nic over=net0,max-bw=5", adds: true, alters: true},
 		{name: "protect", fits: unprotected, ready: []string{sledtest.Web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
 		{name: "ensure all", adds: true, boots: true, ready: []string{sledtest.Web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
 		{name: "stop", ready: []string{sledtest.Web1}, line: "instance stop web1"},

@@ -168,7 +168,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:    "a guest NIC that another program has freed of its bound is not bounded again",
-			Plant:   []Patch{{"vnic/limits.go", "return s.Limits.set(ctx, h, s.Name)", "if MUTANT { s.Limits.Mbps = 0 }; OLD"}},
+			Plant:   []Patch{{"vnic/limits.go", "err := s.set(ctx, h)", "if MUTANT { s.Limits.Mbps = 0 }; OLD"}},
 			Found:   unit("commands", "TestAGuestSendsAsNobodyElse", `is limited to "" Mbit/s`),
 			Besides: true,
 		},

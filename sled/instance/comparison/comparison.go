@@ -39,6 +39,8 @@ type Row struct {
 	Verdict string `json:"verdict"`
 	// Change is what was added (+) and removed (-), where that is shorter.
 	Change string `json:"change,omitempty"`
+	// LimitsOnly says that what differs of a guest NIC is what it is held to.
+	LimitsOnly bool `json:"-"`
 }
 
 // The verdicts.

@@ -80,21 +80,22 @@ func nicRows(i instance.Instance, look seen) []Row {
 	for n, nic := range i.Spec.NICs {
 		row := Row{Field: fmt.Sprintf("nic %d", n), Wanted: nicText(nic), Observed: unseen}
 		if i.Incarnation != nil && n < len(i.Incarnation.Guests) {
-			row.Observed, row.Verdict = guestOf(i.Record, look, i.Incarnation.Guests[n])
+			row.Observed, row.Verdict, row.LimitsOnly = guestOf(i.Record, look, i.Incarnation.Guests[n])
 		}
 		all = append(all, row)
 	}
 	return all
 }
 
-// guestOf is linkOf, and what a guest VNIC is not held to although it should be.
-func guestOf(r record.Record, look seen, v record.VNIC) (observed, verdict string) {
+// guestOf is linkOf, and what a guest VNIC is not held to although it should be, or is
+// although it should not, if its limits are all that differs.
+func guestOf(r record.Record, look seen, v record.VNIC) (observed, verdict string, limited bool) {
 	observed, verdict = linkOf(look, v)
 	limits, read := look.limits[v.Name]
-	if lacks := limits.Lacks(layout.LimitsOf(r, v)); verdict == Same && read && lacks != "" {
-		return v.Name + ", " + lacks, Differs
+	if differs := limits.Differs(layout.LimitsOf(r, v)); verdict == Same && read && differs != "" {
+		return v.Name + ", " + differs, Differs, true
 	}
-	return observed, verdict
+	return observed, verdict, false
 }
 
 // linkOf is the link that a VNIC is: its name, or in what it differs.

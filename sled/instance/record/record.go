@@ -104,8 +104,10 @@ type Incarnation struct {
 	// Rolling is set while a zone from before the boot of the sled is rolled back and
 	// booted: until that is done, nobody knows whether it was rolled back. Was is the
 	// Propolis id of its VM of then, whose end is not written down yet.
-	Rolling bool   `json:"rolling,omitempty"`
-	Was     string `json:"was,omitempty"`
+	Rolling bool `json:"rolling,omitempty"`
+	// Limiting is set while its guest NICs get other limits.
+	Limiting bool   `json:"limiting,omitempty"`
+	Was      string `json:"was,omitempty"`
 }
 
 // ByHand is the Service of a Propolis that no service of its zone has started.
