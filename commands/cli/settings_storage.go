@@ -98,7 +98,7 @@ func attachedVolumes(view ledger.View) (map[string][]string, error) {
 	records, err := record.All(view)
 	has := map[string][]string{}
 	for _, r := range records {
-		for _, d := range r.Spec.Disks {
+		for _, d := range r.AllDisks() {
 			if dataset, ok := d.Volume(); ok {
 				has[dataset] = append(has[dataset], r.Name)
 			}

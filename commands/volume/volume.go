@@ -17,7 +17,7 @@ import (
 // New is the command volume.
 func New(env *cli.Env) *cobra.Command {
 	cmd := cli.Group("volume", "List, create and delete volumes, the disks of VMs", "")
-	cmd.AddCommand(newList(env), newGet(env), newCreate(env), newDelete(env))
+	cmd.AddCommand(newList(env), newGet(env), newCreate(env), newAttach(env), newDetach(env), newDelete(env))
 	return cmd
 }
 
@@ -94,7 +94,7 @@ func runList(ctx context.Context, e *cli.Env, of string) error {
 			return err
 		}
 		pick = func(v volume.Status) bool {
-			for _, d := range r.Spec.Disks {
+			for _, d := range r.AllDisks() {
 				if d.Path == v.Device {
 					return true
 				}

@@ -28,7 +28,7 @@ func InstanceID(namespace uuid.UUID, name string) uuid.UUID {
 func IsUUID(name string) bool { return len(name) == uuidLength && uuid.Validate(name) == nil }
 
 // VolumeID is an id of the volume with a name on a sled: of the first that has it, n is 0; of one
-// that has it while the first is called otherwise, 1, and so on.
+// that has it since the first was renamed, 1, and so on.
 func VolumeID(namespace uuid.UUID, name string, n int) uuid.UUID {
 	return uuid.NewSHA1(namespace, fmt.Appendf(nil, "volume %s %d", name, n))
 }

@@ -124,7 +124,7 @@ func (k known) learnInstances(view ledger.View) error {
 		for _, n := range r.Spec.NICs {
 			k.under[n.Over] = true
 		}
-		for _, d := range r.Spec.Disks {
+		for _, d := range r.AllDisks() {
 			if dataset, ok := d.Volume(); ok {
 				k.disks[dataset] = append(k.disks[dataset], r.Name)
 			}

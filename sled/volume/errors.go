@@ -24,6 +24,19 @@ func (e *NotFoundError) Hint() string {
 	return "to list the volumes, run: sledctl volume list"
 }
 
+// UnfinishedError is a volume that is not made yet.
+type UnfinishedError struct{ Name string }
+
+// Error names it.
+func (e *UnfinishedError) Error() string { return fmt.Sprintf("volume %q is not made yet", e.Name) }
+
+func (*UnfinishedError) Kind() fault.Kind { return fault.Refused }
+
+// Hint says how to make it.
+func (e *UnfinishedError) Hint() string {
+	return "to finish it, run the sledctl volume create again that began it; to remove it, run: sledctl reap"
+}
+
 // InputError is a value that a volume cannot have.
 type InputError struct{ Field, Value, Want string }
 

@@ -82,6 +82,15 @@ func Find(view ledger.View, ref string) (Record, error) {
 	return Record{}, &NotFoundError{Name: ref, Near: naming.Nearest(ref, names)}
 }
 
+// PathOf is the raw device of the volume of a name. Errors: *NotFoundError, *UnfinishedError.
+func PathOf(view ledger.View, name string) (string, error) {
+	r, err := Find(view, name)
+	if err == nil && r.GUID == "" {
+		err = &UnfinishedError{Name: r.Name}
+	}
+	return r.Path(), err
+}
+
 // BySubject finds the record that a subject is the key of.
 func BySubject(view ledger.View, subject string) (r Record, known bool) {
 	value, there := view.Get(subject)

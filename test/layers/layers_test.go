@@ -149,7 +149,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "volume", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}

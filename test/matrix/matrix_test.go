@@ -92,6 +92,8 @@ func rows() []row {
 		{name: "no VNIC", ready: []string{spare}, line: "vnic delete spare0", ends: []string{}},
 		{name: "volume", line: db1, ends: []string{"volume delete db1"}},
 		{name: "no volume", ready: []string{db1}, line: "volume delete db1", ends: []string{}},
+		{name: "attach", adds: true, plain: true, ready: []string{db1, sledtest.Web1}, line: "volume attach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
+		{name: "detach", adds: true, plain: true, ready: []string{db1, "instance ensure web1 --disk db1"}, line: "volume detach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
 		{name: "halt", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone halt ZONE"},
 		{name: "no zone", fits: oneBase, adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
 		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone bundle create ZONE"},
