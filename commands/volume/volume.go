@@ -17,7 +17,7 @@ import (
 // New is the command volume.
 func New(env *cli.Env) *cobra.Command {
 	cmd := cli.Group("volume", "List, create and delete volumes, the disks of VMs", "")
-	cmd.AddCommand(newList(env), newGet(env), newCreate(env), newAttach(env), newDetach(env), newDelete(env))
+	cmd.AddCommand(newList(env), newGet(env), newCreate(env), newResize(env), newRename(env), newSet(env), newAttach(env), newDetach(env), newAdopt(env), newDelete(env))
 	return cmd
 }
 
@@ -48,6 +48,7 @@ func volumeList() terminal.List[volume.Status] {
 		{Name: "reason", Value: func(v volume.Status) string { return v.Reason }, Note: true},
 		yes("thin", func(v volume.Status) bool { return v.Thin }),
 		yes("protected", func(v volume.Status) bool { return v.Protected }),
+		yes("delete_with_instance", func(v volume.Status) bool { return v.Follows }),
 		extra(bytes("block_size", func(v volume.Status) uint64 { return v.Block })),
 		{Name: "path", Value: func(v volume.Status) string { return v.Device }, Extra: true},
 		{Name: "dataset", Value: func(v volume.Status) string { return v.Dataset }, Extra: true},
@@ -192,6 +193,7 @@ sledctl refuses (exit 8) what the pool has no room for, and says who holds what.
 	flags.StringVar(&want.Pool, "pool", "", "`POOL` for the volume (default: the one with the most room)")
 	flags.BoolVar(&want.Thin, "thin", false, "keep no room for it: it can be larger than what is free")
 	flags.BoolVar(&want.Protect, "protect", false, "have volume delete refuse it")
+	flags.BoolVar(&want.Follow, "delete-with-instance", false, "have instance delete remove it with the instance")
 	env.CompleteFlag(cmd, "pool", env.CompletePools)
 	cli.CompleteArgs(cmd, cli.CompleteVolumes(env)) // to run it again
 	m.Add(cmd, true)

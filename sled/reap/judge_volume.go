@@ -16,6 +16,17 @@ func isVolume(d zfs.Dataset) bool {
 	return d.Type == zfs.TypeVolume && d.User[naming.PropertyVolume].Source == zfs.Local
 }
 
+// renamedVolume is the record of a volume that has another name than is recorded: a rename that was
+// killed has not written it down.
+func (k known) renamedVolume(d zfs.Dataset) (volume.Record, bool) {
+	for _, v := range k.volumes {
+		if v.GUID == d.GUID {
+			return v, true
+		}
+	}
+	return volume.Record{}, false
+}
+
 func (f *Findings) judgeVolumes(k known, datasets []zfs.Dataset) {
 	for _, d := range datasets {
 		if isVolume(d) {
@@ -41,6 +52,9 @@ func (k known) volume(d zfs.Dataset, f Findings) (Object, bool) {
 	o := Object{Identity: d.GUID, final: true}.as(KindVolume, d.Name)
 	id := d.User[naming.PropertyVolume].Value
 	v, recorded := k.volumes[d.Name]
+	if !recorded {
+		v, recorded = k.renamedVolume(d)
+	}
 	work, working := k.busy[o.key()]
 	half, begun := k.dead[o.key()]
 	switch {
@@ -75,12 +89,21 @@ func (k known) volumeOf(subject string) (v volume.Record, ofVolume bool) {
 	return v, ofVolume
 }
 
+// hasVolume reports whether a volume is there, under whichever name.
+func (f Findings) hasVolume(v volume.Record) bool {
+	if _, there := f.inv.Dataset(v.Dataset); there {
+		return true
+	}
+	datasets, _ := f.inv.Datasets()
+	return v.GUID != "" && slices.ContainsFunc(datasets, func(d zfs.Dataset) bool { return d.GUID == v.GUID })
+}
+
 // recordsOfVolumes are those of volumes that are gone, though their pools answer. That of one
 // which was never finished goes; what else has a record, somebody wants.
 func (k known) recordsOfVolumes(f Findings) (gone []Object) {
 	for _, dataset := range slices.Sorted(maps.Keys(k.volumes)) {
 		v := k.volumes[dataset]
-		_, there := f.inv.Dataset(dataset)
+		there := f.hasVolume(v)
 		if _, working := k.busy[KindVolume+" "+dataset]; there || working || f.lost(dataset) != "" {
 			continue
 		}

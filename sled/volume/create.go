@@ -24,6 +24,7 @@ type Wanted struct {
 	Pool    string // empty: of one that is there, any, else the pool with the most room
 	Thin    bool
 	Protect bool
+	Follow  bool // deleted with the instance that has it
 }
 
 // kind is what a volume is called among the objects of an operation.
@@ -118,7 +119,7 @@ func (s Settings) decide(
 	}
 	r := Record{
 		ID: id, Name: want.Name, Size: want.Size, Block: cmp.Or(want.Block, zfs.DefaultBlock), Thin: want.Thin,
-		Protected: want.Protect, Created: at.Now,
+		Protected: want.Protect, Follows: want.Follow, Created: at.Now,
 	}
 	if known {
 		return s.again(view, inv, old, r, want)
@@ -152,6 +153,7 @@ func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Re
 	case there && differs == nil: // made, and not written down
 		next = old
 		next.GUID, next.Protected = is.GUID, old.Protected || want.Protect
+		next.Follows = old.Follows || want.Follow
 		if next == old {
 			return d, old, nil
 		}

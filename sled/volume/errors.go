@@ -117,7 +117,7 @@ func (*ProtectedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how to remove it all the same.
 func (e *ProtectedError) Hint() string {
-	return "to delete it all the same, add --yes"
+	return "to delete it all the same, add --yes; to remove the protection, run: sledctl volume set " + e.Name + " --no-protect"
 }
 
 // FullError is a volume that is not removed because it has snapshots.

@@ -27,12 +27,14 @@ type Record struct {
 	Pool    string `json:"pool"`
 	Dataset string `json:"dataset"`
 	// GUID is the dataset's; empty until the volume is made.
-	GUID      string    `json:"guid,omitempty"`
-	Size      uint64    `json:"size"`       // bytes
-	Block     uint64    `json:"block_size"` // bytes
-	Thin      bool      `json:"thin"`       // the pool keeps nothing back for it
-	Protected bool      `json:"protected"`  // Delete refuses it
-	Created   time.Time `json:"created"`
+	GUID      string `json:"guid,omitempty"`
+	Size      uint64 `json:"size"`       // bytes
+	Block     uint64 `json:"block_size"` // bytes
+	Thin      bool   `json:"thin"`       // the pool keeps nothing back for it
+	Protected bool   `json:"protected"`  // Delete refuses it
+	// Follows says that it is deleted with the instance that has it as a disk.
+	Follows bool      `json:"delete_with_instance"`
+	Created time.Time `json:"created"`
 }
 
 // Devices is where the raw devices of volumes are, by the names of their datasets.
