@@ -30,6 +30,7 @@ import (
 	"github.com/sledctl/sledctl/commands/top"
 	"github.com/sledctl/sledctl/commands/trace"
 	"github.com/sledctl/sledctl/commands/vnic"
+	"github.com/sledctl/sledctl/commands/volume"
 	"github.com/sledctl/sledctl/commands/zone"
 	"github.com/sledctl/sledctl/illumos/naming"
 )
@@ -42,6 +43,7 @@ func topLevel() []cli.Word {
 		{Name: "doctor", Make: doctor.New},
 		{Name: "bootstrap", Make: bootstrap.New},
 		{Name: "storage", Make: storage.New},
+		{Name: "volume", Make: volume.New},
 		{Name: "base", Make: base.New},
 		{Name: "vnic", Make: vnic.New},
 		{Name: "zone", Make: zone.New},

@@ -168,6 +168,10 @@ func (d *Dataset) fill(property, value, source string) (err error) {
 		d.Refquota, err = number(value)
 	case "volsize":
 		d.Volsize, err = number(value)
+	case "volblocksize":
+		d.Volblocksize, err = number(value)
+	case "refreservation":
+		d.Refreservation, err = number(value)
 	case "zoned":
 		d.Zoned = value == "on"
 		_, err = oneOf(value, "on", "off", "-")

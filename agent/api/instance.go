@@ -32,6 +32,7 @@ type Instance struct {
 	CPUCap     record.CPUCap     `json:"cpu_cap,omitempty"`
 	Memory     uint64            `json:"memory"`
 	Disks      []record.Disk     `json:"disks"`
+	LaterDisks *[]record.Disk    `json:"later_disks,omitempty"` // of the next bring-up, where they are others
 	Pool       string            `json:"pool"`
 	StartOrder record.StartOrder `json:"start_order,omitempty"`
 	Generation uint64            `json:"generation"`
@@ -64,7 +65,7 @@ type Moving struct {
 func InstanceOf(i instance.Instance) Instance {
 	s := Instance{
 		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.Mode, VNICs: []VNIC{},
-		CPUs: i.Spec.CPUs, CPUCap: i.Spec.CPUCap, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, StartOrder: i.Spec.StartOrder, Generation: i.Generation, Updated: i.Updated,
+		CPUs: i.Spec.CPUs, CPUCap: i.Spec.CPUCap, Memory: i.Spec.Memory, Disks: i.Spec.Disks, LaterDisks: i.Later, Pool: i.Spec.Pool, StartOrder: i.Spec.StartOrder, Generation: i.Generation, Updated: i.Updated,
 	}
 	s.Since, s.AtRisk, s.Changed, s.Died = i.Since, i.AtRisk, i.Changed, i.Died(i.Boot) && i.Busy == nil
 	if i.Busy != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // How the configuration becomes the settings of the domain packages.
@@ -116,7 +117,7 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 func zoneSettings(c config.Config) instance.Settings {
 	return instance.Settings{
 		Names: Prefixes(c), MTU: c.Network.MTU, Underlay: c.Network.Underlay, Gateway: c.Network.Gateway,
-		Propolis: PropolisSettings(c), Base: recordedBase, Disk: recordedDisk, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
+		Propolis: PropolisSettings(c), Base: recordedBase, Disk: recordedDisk, Volume: volume.PathOf, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
 	}
 }
 

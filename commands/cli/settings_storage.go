@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"path"
@@ -8,9 +9,14 @@ import (
 
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/key"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // StorageSettings are what storage takes from the configuration.
@@ -74,5 +80,44 @@ func keys(c config.Config) *key.Ring {
 func (e *Env) WarnOfKeys(s storage.Settings) {
 	if s.Keys != nil && s.Keys.Source().Warning() != "" {
 		e.book.warn(s.Keys.Source().Warning())
+	}
+}
+
+// Volumes are what volumes take from the configuration, and what operations work with.
+func Volumes(e *Env) (volume.Settings, operation.Env, error) {
+	c, env, err := e.Operation()
+	if err != nil {
+		return volume.Settings{}, env, err
+	}
+	namespace, err := SledName(c, env.Host.Files())
+	return volume.Settings{Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes}, env, err
+}
+
+// attachedVolumes names the instances that have volumes as disks, by the volumes' datasets.
+func attachedVolumes(view ledger.View) (map[string][]string, error) {
+	records, err := record.All(view)
+	has := map[string][]string{}
+	for _, r := range records {
+		for _, d := range r.AllDisks() {
+			if dataset, ok := d.Volume(); ok {
+				has[dataset] = append(has[dataset], r.Name)
+			}
+		}
+	}
+	return has, err
+}
+
+// CompleteVolumes offers the names of volumes.
+func CompleteVolumes(e *Env) func(context.Context) []string {
+	return func(ctx context.Context) (names []string) {
+		view, err := e.View(ctx)
+		if err != nil {
+			return nil
+		}
+		all, _ := volume.All(view) // what cannot be read is not offered
+		for _, r := range all {
+			names = append(names, r.Name)
+		}
+		return names
 	}
 }

@@ -21,6 +21,7 @@ const (
 	KeyDisk      = "disk/"       // disk/IDENTITY: a physical disk and its pool
 	KeyBase      = "base/"       // base/POOL/GENERATION: a base zone
 	KeySpare     = "spare/"      // spare/PROPOLIS-ID: a zone that is cloned ahead
+	KeyVolume    = "volume/"     // volume/ID: a volume that VMs have as a disk
 	KeyNetwork   = "network"     // what was decided of the control network
 	KeyHold      = "hold/"       // hold/KIND/NAME: an object that belongs to no instance yet
 	KeyHeldVNIC  = KeyHold + "vnic/"
@@ -37,7 +38,7 @@ func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
 		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyMoved, "nicsync"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
-		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
+		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyVolume, "volume"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }
 

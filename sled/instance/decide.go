@@ -177,7 +177,13 @@ func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, kn
 	if err != nil {
 		return record.Record{}, err
 	}
-	wanted := c.Wanted.apply(old.Spec)
+	from := old.Spec
+	if renews := old.Incarnation == nil || !seen.alive(old) || c.Recreate; renews || c.Wanted.Disks != nil {
+		if next.Later = nil; renews {
+			from = old.Renewed().Spec
+		}
+	}
+	wanted := c.Wanted.apply(from)
 	if err := checkMachine(s, c.Wanted, wanted, seen); err != nil {
 		return record.Record{}, err
 	}

@@ -95,7 +95,11 @@ func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRe
 		}
 		known = true
 	}
-	if known && c.Only == "" && !c.Recreate && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, c.Wanted) {
+	wanted, err := s.withVolumes(view, c.Wanted)
+	if err != nil {
+		return Result{}, err
+	}
+	if known && c.Only == "" && !c.Recreate && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, wanted) {
 		if noted := c.noted(r); noted.Protected != r.Protected || noted.Spec.StartOrder != r.Spec.StartOrder {
 			return note(ctx, env, id, c)
 		}
@@ -134,7 +138,7 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 // its zone runs, its Propolis runs its machine, its guest NICs are held to their limits, and its zone's cap is its own. Any doubt is a no.
 func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
 	if r.Incarnation == nil || !r.Incarnation.Ensured || r.Incarnation.Limiting || len(r.Leaving) > 0 || r.Migration != nil ||
-		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
+		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name || r.Later != nil && w.Disks != nil {
 		return false
 	}
 	v := secrets.Read(h.Files(), r.Secrets)
@@ -162,7 +166,13 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err != nil {
 				return Observed{}, err
 			}
-			wanted := c.Wanted.apply(r.Spec)
+			named, err := s.withVolumes(view, c.Wanted)
+			if err != nil {
+				return Observed{}, err
+			}
+			of := r.Spec
+			of.Disks = r.AllDisks()
+			wanted := named.apply(of)
 			seen, err := lookWhenOpen(ctx, s, h, view, r, wanted.Disks, boot)
 			if err == nil {
 				seen.Processors, err = observeProcessors(ctx, r.Spec, wanted, h)
@@ -179,8 +189,15 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}
+			c, err := c.named(s, view) // a volume may have been renamed or deleted since
+			if err != nil {
+				return operation.Decision{}, err
+			}
 			d, r, err := decide(s, view, seen, at, id, c)
 			result, decided = r, d.Plan
+			if err == nil {
+				err = untouched(ctx, env, view, record.Subject(id), volumesOf(r.Spec.Disks)...)
+			}
 			if err == nil {
 				err = errors.Join(leaveTombstone(s.Blueprint(), view, id, &d, seen, at.Now), migration.Remember(view, id, &d, seen.Inside.VM, at.Now))
 			}
@@ -195,6 +212,23 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 		}
 	}
 	return Result{Record: result, Report: report}, err
+}
+
+// named is the request with the devices of volumes in the places of their names.
+func (c EnsureRequest) named(s Settings, view ledger.View) (EnsureRequest, error) {
+	var err error
+	c.Wanted, err = s.withVolumes(view, c.Wanted)
+	return c, err
+}
+
+// volumesOf are the datasets of the disks that are volumes.
+func volumesOf(disks []record.Disk) (datasets []string) {
+	for _, d := range disks {
+		if dataset, ok := d.Volume(); ok {
+			datasets = append(datasets, dataset)
+		}
+	}
+	return datasets
 }
 
 // notBusy refuses to work on an incarnation that a living operation on another subject (a

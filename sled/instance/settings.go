@@ -73,6 +73,8 @@ type Settings struct {
 	// Disk is the slot of the disk that a pool lies on, e.g. u2:3, as recorded; empty: it
 	// is not known. Nil: nothing is.
 	Disk func(view ledger.View, pool string) string
+	// Volume is the raw device of a volume, by its name; nil: there are none.
+	Volume func(view ledger.View, name string) (path string, err error)
 	// Base is the base zone of a pool, as recorded; false when it has none.
 	Base func(view ledger.View, pool string) (Base, bool)
 	// MakeBase creates the base zone of a pool; nil: one that is missing is an error.

@@ -117,6 +117,8 @@ func (b *builder) actions(o Object) []plan.Action {
 		return plan.Chain(slices.Concat(kept, b.unmounts(o.Name, kept), b.dataset(o.Name, o.Reason))...)
 	case KindSnapshot:
 		return b.dataset(o.Name, o.Reason)
+	case KindVolume:
+		return []plan.Action{remove(o, zfs.Destroy{Dataset: o.Name, GUID: o.Identity, Type: zfs.TypeVolume})}
 	case KindDirectory:
 		return []plan.Action{remove(o, zone.RemoveHome{Path: o.Name})}
 	case KindConfig:

@@ -41,6 +41,7 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 	// made, and what is made side by side has none.
 	zonesByName := ordered(zones, func(a, b *zone.Zone) int { return strings.Compare(a.Name, b.Name) })
 	linksByName := ordered(links, func(a, b *vnic.Link) int { return strings.Compare(a.Name, b.Name) })
+	f.judgeVolumes(k, datasets)
 	for _, bases := range []bool{false, true} {
 		for _, z := range zonesByName {
 			if f.bases[z.Name] == bases {
@@ -48,7 +49,7 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 			}
 		}
 		for _, d := range datasets {
-			if d.Type != zfs.TypeSnapshot && isBase(d) == bases {
+			if d.Type != zfs.TypeSnapshot && isBase(d) == bases && f.forZones(d) {
 				f.add(k.dataset(d, f))
 			}
 		}

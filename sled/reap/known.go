@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -27,6 +28,8 @@ type known struct {
 	bases     map[string]base.Record         // by zone name
 	newest    map[string]int                 // newest finished generation, by pool
 	held      map[string]network.Hold        // by kind and name
+	volumes   map[string]volume.Record       // by dataset
+	disks     map[string][]string            // the instances that have a volume as a disk, by its dataset
 	busy      map[string]busy                // objects of living runs, by kind and name
 	subjects  map[string]busy                // living runs, by what they lock
 	cloned    map[string]string              // the instance that has begun to clone a base, by its zone name
@@ -90,10 +93,11 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 		names: names, boot: boot, now: now,
 		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
 		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
+		volumes: map[string]volume.Record{}, disks: map[string][]string{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 		again: func(record.Record) bool { return false },
 	}
-	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnHolds} {
+	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnHolds, k.learnVolumes} {
 		if err := learn(view); err != nil {
 			return known{}, err
 		}
@@ -120,6 +124,11 @@ func (k known) learnInstances(view ledger.View) error {
 		for _, n := range r.Spec.NICs {
 			k.under[n.Over] = true
 		}
+		for _, d := range r.AllDisks() {
+			if dataset, ok := d.Volume(); ok {
+				k.disks[dataset] = append(k.disks[dataset], r.Name)
+			}
+		}
 		for _, incarnation := range slices.Backward(r.Incarnations()) { // the present one counts
 			k.zones[incarnation.Zone] = recordedIncarnation{r, incarnation}
 			if incarnation.Boot == k.boot && !incarnation.Ensured {
@@ -141,6 +150,14 @@ func (k known) learnBases(view ledger.View) error {
 		if b.UUID != "" {
 			k.newest[b.Pool] = max(k.newest[b.Pool], b.Generation)
 		}
+	}
+	return err
+}
+
+func (k known) learnVolumes(view ledger.View) error {
+	volumes, err := volume.All(view)
+	for _, v := range volumes {
+		k.volumes[v.Dataset] = v
 	}
 	return err
 }

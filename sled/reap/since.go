@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // A look takes its time, and nobody stands still for it: of an instance that is
@@ -64,6 +65,15 @@ func (k *known) changedSince(one, other ledger.View) error {
 				k.workedOn(KindVNIC, v.Name)
 			}
 		}
+	}
+	volumes, err := volume.All(one)
+	for _, v := range volumes {
+		if !same(one, other, volume.Subject(v.ID)) {
+			k.workedOn(KindVolume, v.Dataset)
+		}
+	}
+	if err != nil {
+		return err
 	}
 	spares, err := record.Spares(one)
 	if err != nil {

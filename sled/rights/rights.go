@@ -56,17 +56,17 @@ func Commands() []Command {
 	add(Command{}, "config check", "config show", "probe compare", "probe show", "propolis spec convert", "propolis spec validate")
 	reads := Command{File: privilege.ReadFiles}
 	add(reads, "base list", "doctor", "events", "history", "instance history", "instance logs", "ledger check", "ledger export", "ledger show", "probe record",
-		"storage check", "storage list", "trace", "vnic list", "zone bundle get", "zone bundle list", "zone list")
+		"storage check", "storage list", "trace", "vnic list", "volume get", "volume list", "zone bundle get", "zone bundle list", "zone list")
 	reads.Asks = true
 	add(reads, "instance console", "instance get", "instance list", "instance wait", "instance watch", "nics list", "propolis get", "propolis monitor", "propolis spec diff",
 		"propolis spec show", "status", "top")
 	writes := func(programs ...string) Command { return Command{File: privilege.WriteFiles, Host: programs} }
-	add(writes(), "ledger import", "nics sync", "storage forget")
+	add(writes(), "ledger import", "nics sync", "storage forget", "volume adopt", "volume attach", "volume detach", "volume set")
 	asks := writes()
 	asks.Asks = true
 	add(asks, "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")
 	add(writes("dladm"), "vnic create", "vnic delete")
-	add(writes("zfs"), "ledger heal", "storage rekey")
+	add(writes("zfs"), "ledger heal", "storage rekey", "volume create", "volume delete", "volume rename", "volume resize")
 	add(writes("chmod", "zfs", "zpool"), "storage format")
 	add(writes("zlogin"), "instance adopt", "zone address", "zone bundle create", "zone exec")
 	add(writes("svcadm", "zlogin"), "propolis start")

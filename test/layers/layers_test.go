@@ -76,6 +76,7 @@ func layers() map[string]place {
 		"commands/top":         {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // what it runs is a process
 		"commands/trace":       {layer: 7, below: 1},
 		"commands/vnic":        {layer: 7, below: 1},
+		"commands/volume":      {layer: 7, below: 1},
 		"commands/zone":        {layer: 7, below: 1, machine: []use{useFiles}},
 		"commands/events":      {layer: 7, below: 2},
 		"commands/logread":     {layer: 7, below: 2}, // the agent answers what instance logs prints
@@ -99,7 +100,7 @@ func layers() map[string]place {
 		"sled/reap":          {layer: 4},
 		"sled/doctor":        {layer: 4}, // status shows its last result
 
-		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
+		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/volume": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
 
 		// Above their parent: what asks for an instance, and who follows one.
 		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1}, "sled/instance/comparison": {layer: 3, below: -1}, "sled/instance/logs": {layer: 3, below: -1},
@@ -148,7 +149,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "volume", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}

@@ -56,6 +56,7 @@ type row struct {
 // rows are the verbs. TestEveryVerbIsInTheMatrix sees that none is missing.
 func rows() []row {
 	const spare = "vnic create spare0 --over net0 --mac 02:08:20:00:00:07"
+	const db1 = "volume create db1 --size 1G"
 	const arrive = "instance ensure -f DOCUMENT --migrate-from 10.78.0.2:12400 --migration-id 66666666-6666-4666-8666-666666666666"
 	steps := []string{
 		"vnic create --instance web1" + sledtest.Web1NICs, "zone create --instance web1", "zone boot --instance web1",
@@ -90,6 +91,14 @@ func rows() []row {
 		{name: "nmi", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "propolis nmi --instance web1"},
 		{name: "a VNIC", line: spare, ends: []string{"vnic delete spare0"}},
 		{name: "no VNIC", ready: []string{spare}, line: "vnic delete spare0", ends: []string{}},
+		{name: "volume", line: db1, ends: []string{"volume delete db1"}},
+		{name: "no volume", ready: []string{db1}, line: "volume delete db1", ends: []string{}},
+		{name: "resize", ready: []string{db1}, line: "volume resize db1 --size 2G", ends: []string{"volume delete db1"}},
+		{name: "rename", ready: []string{db1}, line: "volume rename db1 db2", may: 4, ends: []string{"volume delete db2"}},
+		{name: "volume set", ready: []string{db1}, line: "volume set db1 --protect", ends: []string{"volume delete db1 --yes"}},
+		{name: "volume adopt", ready: []string{db1}, prepare: (*scene).forget, line: "volume adopt", ends: []string{"volume delete db1"}},
+		{name: "attach", adds: true, plain: true, ready: []string{db1, "instance ensure web1"}, line: "volume attach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
+		{name: "detach", adds: true, plain: true, ready: []string{db1, "instance ensure web1 --disk db1"}, line: "volume detach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
 		{name: "halt", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone halt ZONE"},
 		{name: "no zone", fits: oneBase, adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
 		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone bundle create ZONE"},
@@ -123,7 +132,7 @@ func secretTuned() string {
 // unchanging are the commands that change nothing on a sled.
 func unchanging() []string {
 	return strings.Fields(`
-		status doctor top storage-list storage-check base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
+		status doctor top storage-list storage-check base-list vnic-list volume-list volume-get zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
 		instance-list instance-get instance-history instance-logs instance-console instance-wait instance-watch events history trace ledger-show ledger-check ledger-export config-show config-check version completion`)
 }
 

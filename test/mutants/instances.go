@@ -5,7 +5,7 @@ func ofInstances() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a disk is reserved under the key of a physical one",
-			Plant: []Patch{{"sled/instance/record/record.go", "return naming.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return naming.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
+			Plant: []Patch{{"sled/instance/record/disks.go", "return naming.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return naming.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
 			Found: script("disk_writable", "no match for `attached/.*rpool%2Fv1\\tnull`"),
 		},
 		{

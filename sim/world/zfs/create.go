@@ -94,8 +94,12 @@ func (c *checker) parent(name string) (*world.Dataset, error) {
 	return parent, nil
 }
 
-// BlockBytes is the size of a volume's blocks.
+// BlockBytes is the size of a volume's blocks where none is asked for
+// (ZVOL_DEFAULT_BLOCKSIZE of usr/src/uts/common/sys/fs/zfs.h).
 const BlockBytes = 8192
+
+// blockBytes is that of a volume.
+func blockBytes(d *world.Dataset) uint64 { return cmp.Or(number(d, "volblocksize"), BlockBytes) }
 
 // fitVolume completes the settings of a new volume and checks that there is
 // room for it.
@@ -105,12 +109,11 @@ func (c *checker) fitVolume(parent, d *world.Dataset) error {
 	}
 	d.Type, d.Used = "volume", 56<<10 // see OwnBytes
 	size := number(d, "volsize")
-	if size == 0 || size%BlockBytes != 0 {
+	if size == 0 || size%blockBytes(d) != 0 {
 		return world.NotSimulated("zfs create -V: a size of %d bytes", size)
 	}
-	d.Local["volblocksize"] = strconv.Itoa(BlockBytes)
 	if d.Local["refreservation"] == "auto" {
-		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size), 10)
+		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size, blockBytes(d)), 10)
 	}
 	if max(number(d, "refreservation"), d.Used) > NewSurvey(c.tx).free(parent) {
 		return c.refuse("out of space")

@@ -253,7 +253,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 		"set canmount=off":         set(tx, "tank/a", "canmount", "off"),
 		"set reservation":          set(tx, "tank/a", "reservation", "1P"),
 		"set refreservation":       set(tx, "tank/a", "refreservation", "1M"),
-		"set volsize":              set(tx, "tank/v", "volsize", "2G"),
+		"set volsize":              set(tx, "tank/a", "volsize", "2G"),
 		"set keylocation":          set(tx, "tank/a", "keylocation", "file:///key"),
 		"a mountpoint in a zone":   set(tx, "tank/z", "mountpoint", "/x"),
 		"inherit quota":            zfs.Inherit(tx, "tank/a", "quota"),

@@ -128,10 +128,13 @@ func diskRows(i instance.Instance, look seen) []Row {
 	if i.Incarnation != nil && !i.Incarnation.Foreign && look.inv.Know(inventory.Configs) == nil {
 		config, known = look.inv.Config(i.Incarnation.Zone)
 	}
-	if len(i.Spec.Disks) == 0 {
+	var all []Row
+	if i.Later != nil {
+		all = append(all, Row{Field: "disks", Wanted: record.DiskText(*i.Later), Observed: "with its next bring-up"})
+	}
+	if len(i.Spec.Disks) == 0 && i.Later == nil {
 		return []Row{{Field: "disks", Wanted: none, Observed: unseen}}
 	}
-	var all []Row
 	for n, d := range i.Spec.Disks {
 		row := Row{Field: fmt.Sprintf("disk %d", n), Wanted: d.Path, Observed: unseen}
 		if d.ReadOnly {

@@ -37,6 +37,9 @@ func (c *cursor) record() (r Record) {
 			r.Control = c.text()
 		case "secrets":
 			r.Secrets = c.text()
+		case "later_disks":
+			later := list(c, c.disk)
+			r.Later = &later
 		case "protected":
 			r.Protected = c.truth()
 		case "generation":

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +31,9 @@ type Record struct {
 	Control string `json:"control"` // MAC of the control VNIC
 	// Secrets is the file that holds those of Spec.Machine; empty: there are none.
 	Secrets string `json:"secrets,omitempty"`
+	// Later are the disks that the next incarnation has, where the present one was made with
+	// others; nil: the same.
+	Later *[]Disk `json:"later_disks,omitempty"`
 	// Protected makes delete, and reap of everything, refuse to remove it.
 	Protected  bool      `json:"protected,omitempty"`
 	Generation uint64    `json:"generation"`
@@ -280,33 +282,12 @@ func (r Record) Reserves() []string {
 			keys = append(keys, naming.KeyVNIC+v.Name)
 		}
 	}
-	for _, d := range r.Spec.Disks {
+	for _, d := range r.AllDisks() {
 		if !d.ReadOnly {
 			keys = append(keys, d.key())
 		}
 	}
 	return keys
-}
-
-// key is what a disk is reserved by: one that a guest writes to is its alone.
-func (d Disk) key() string { return naming.KeyAttached + url.PathEscape(d.Path) }
-
-// DiskOwner is the instance that a disk is reserved for; empty when it is free.
-// Until 2026-11 reservations stood below disk/, which is that of the physical
-// disks: one counts as long as its instance has the disk.
-func DiskOwner(view ledger.View, d Disk) (id string, err error) {
-	if id = Owner(view, d.key()); id != "" {
-		return id, nil
-	}
-	id = Owner(view, naming.KeyDisk+url.PathEscape(d.Path))
-	if id == "" {
-		return "", nil
-	}
-	r, known, err := Load(view, id)
-	if err != nil || !known || !slices.ContainsFunc(r.Spec.Disks, func(has Disk) bool { return has.Path == d.Path && !has.ReadOnly }) {
-		return "", err
-	}
-	return id, nil
 }
 
 // Replaces are the facts that turn record old into r: what only old reserved

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/vnic"
 )
@@ -40,7 +41,7 @@ type Spec struct {
 // Disk is a volume or a file of the host that the guest sees as a disk.
 type Disk struct {
 	// Path is a file's absolute name, or a volume's raw device below
-	// /dev/zvol/rdsk.
+	// /dev/zvol/rdsk. Of what is wanted, it may be the name of a volume.
 	Path     string `json:"path" toml:"path"`
 	ReadOnly bool   `json:"readonly" toml:"readonly"`
 }
@@ -176,18 +177,24 @@ func ParseAddress(s string) (Address, error) {
 	return a, nil
 }
 
-// ParseDisk reads PATH[,readonly]. A volume may be named by its dataset, or by
-// its device in /dev/zvol/dsk or /dev/zvol/rdsk.
+// Named is the name of the volume that is wanted as a disk; false: the disk is given by its path.
+func (d Disk) Named() (volume string, ok bool) { return d.Path, naming.ValidVolume(d.Path) }
+
+// ParseDisk reads NAME[,readonly] or PATH[,readonly]. A volume that is not sledctl's own may be
+// named by its dataset, or by its device in /dev/zvol/dsk or /dev/zvol/rdsk.
 func ParseDisk(s string) (Disk, error) {
 	name, option, more := strings.Cut(s, ",")
 	d := Disk{Path: name, ReadOnly: option == "readonly"}
 	if more && !d.ReadOnly {
-		return Disk{}, &InputError{Field: "disk", Value: s, Want: "PATH or PATH,readonly"}
+		return Disk{}, &InputError{Field: "disk", Value: s, Want: "NAME, PATH, NAME,readonly or PATH,readonly"}
 	}
 	return d.Normal()
 }
 
 func (d Disk) Normal() (Disk, error) {
+	if _, named := d.Named(); named {
+		return d, nil
+	}
 	if rest, ok := strings.CutPrefix(d.Path, "/dev/zvol/dsk/"); ok {
 		d.Path = ZvolDirectory + rest
 	}
@@ -195,7 +202,7 @@ func (d Disk) Normal() (Disk, error) {
 		d.Path = ZvolDirectory + d.Path
 	}
 	if !path.IsAbs(d.Path) || path.Clean(d.Path) != d.Path || d.Path == "/" || strings.ContainsAny(d.Path, "\"\n,") {
-		return Disk{}, &InputError{Field: "disk", Value: d.Path, Want: "an absolute file name or a volume as POOL/NAME"}
+		return Disk{}, &InputError{Field: "disk", Value: d.Path, Want: "the name of a volume, an absolute file name, or POOL/NAME"}
 	}
 	return d, nil
 }
