@@ -171,6 +171,10 @@ func (d *edit) wanted(text string) (instance.Wanted, error) {
 	if w.StartOrder == nil {
 		w.StartOrder = new(record.StartOrder)
 	}
+	if w, err = description.Files(d.e.Streams, w); err != nil {
+		return w, err
+	}
+	w.CloudInit = w.CloudInit.Whole()
 	if w.Disks == nil && w.MachineText == nil && w.MachineFile == "" {
 		w.Disks = []record.Disk{}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -110,4 +111,24 @@ func machineText(m *spec.InstanceSpec) string {
 		return "none"
 	}
 	return fmt.Sprintf("one of %d components", len(m.Components))
+}
+
+// ToldLaterError is a guest that runs, and is told something else at its next bring-up.
+type ToldLaterError struct{ Name string }
+
+// Error names the instance.
+func (e *ToldLaterError) Error() string {
+	return fmt.Sprintf("instance %q is running: its guest gets the other cloud-init data when it is brought up next", e.Name)
+}
+
+// Kind is that of what is not done now.
+func (*ToldLaterError) Kind() fault.Kind { return fault.Refused }
+
+// toldLater warns of that.
+func toldLater(old, next record.Record) []error {
+	is := old.Incarnation
+	if is == nil || !is.Ensured || next.Incarnation == nil || next.Incarnation.PropolisID != is.PropolisID || next.Spec.CloudInit.Same(old.Spec.CloudInit) {
+		return nil
+	}
+	return []error{&ToldLaterError{Name: next.Name}}
 }

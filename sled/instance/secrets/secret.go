@@ -66,10 +66,10 @@ func Read(files host.Files, file string) Vault {
 }
 
 // Look reads what is kept of an instance's secrets. A key is drawn where
-// there is none and the machine that is asked for has secrets.
-func Look(fallback string, env operation.Env, files host.Files, id string, r record.Record, asked *spec.Document, inv *inventory.Inventory) Vault {
+// there is none and what is asked for has secrets.
+func Look(fallback string, env operation.Env, files host.Files, id string, r record.Record, secret bool, inv *inventory.Inventory) Vault {
 	v := Read(files, r.Secrets)
-	if v.Key == nil && asked != nil && asked.Spec.Open() {
+	if v.Key == nil && (secret || r.Spec.CloudInit != nil) {
 		v.Key = []byte(env.NewID() + env.NewID())
 	}
 	v.Kept = keptSecrets(fallback, files, id, inv)
@@ -246,10 +246,7 @@ func Check(underlay netip.Prefix, next record.Record, had Vault, fresh map[strin
 			return &LostError{next.Name, next.Secrets, had.Err}
 		}
 	}
-	whole := next
-	machine := next.Spec.Machine.Unseal(all)
-	whole.Spec.Machine = &machine
-	_, err := layout.RequestOf(underlay, whole)
+	_, err := layout.RequestOf(underlay, next.Unseal(all))
 	return err
 }
 
@@ -261,8 +258,7 @@ func Unsealed(files host.Files, r record.Record) (record.Record, error) {
 		if err := v.has(r); err != nil {
 			return r, err
 		}
-		machine := r.Spec.Machine.Unseal(v.Held)
-		r.Spec.Machine = &machine
+		r = r.Unseal(v.Held)
 	}
 	return r, nil
 }

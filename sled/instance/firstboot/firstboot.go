@@ -1,0 +1,55 @@
+// Package firstboot makes what a guest reads when it first boots: the files of cloud-init's
+// data source NoCloud, and the volume with them.
+//
+// All of it follows from the record of the instance, with its secrets in their places.
+package firstboot
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/propolis/cidata"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// Files are what the guest reads. Errors: *record.InputError.
+func Files(r record.Record) (cidata.Files, error) {
+	c := *r.Spec.CloudInit
+	meta, err := metaData(r)
+	return cidata.Files{MetaData: meta, UserData: []byte(c.UserData), NetworkConfig: []byte(c.NetworkConfig)}, err
+}
+
+// metaData says who the guest is. JSON is YAML, too. The id of the instance stays as long as it
+// is recorded, so that cloud-init takes each boot but the first for a later one of the same.
+func metaData(r record.Record) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(struct {
+		ID       string   `json:"instance-id"`
+		Hostname string   `json:"local-hostname"`
+		Keys     []string `json:"public-keys,omitempty"`
+	}{r.ID, cmp.Or(r.Spec.CloudInit.Hostname, r.Name), r.Spec.CloudInit.SSHKeys})
+	return b.Bytes(), err
+}
+
+// Volume is what the guest reads, in base64. Its serial number derives from the instance's id,
+// so that the same record makes the same volume. Errors: *record.InputError,
+// *cidata.TooLargeError.
+func Volume(r record.Record) (string, error) {
+	files, err := Files(r)
+	if err != nil {
+		return "", err
+	}
+	var serial uint32
+	if id, err := uuid.Parse(r.ID); err == nil {
+		serial = binary.BigEndian.Uint32(id[:])
+	}
+	volume, err := cidata.Build(files, serial)
+	return base64.StdEncoding.EncodeToString(volume), err
+}
