@@ -207,12 +207,16 @@ func (d *edit) planned(ctx context.Context, change *instance.EnsureRequest) (que
 	return fmt.Sprintf("Apply this to %s?", d.r.Name), nil
 }
 
-// reordered is the line about another start order, which is in no plan; empty: it stays.
-func (d *edit) reordered(w instance.Wanted) string {
-	if *w.StartOrder == d.r.Spec.StartOrder {
-		return ""
+// reordered are the lines about another start order and other cloud-init data, which are in no
+// plan; empty: they stay.
+func (d *edit) reordered(w instance.Wanted) (lines string) {
+	if *w.StartOrder != d.r.Spec.StartOrder {
+		lines = fmt.Sprintf("start-order: %s -> %s\n", d.r.Spec.StartOrder, *w.StartOrder)
 	}
-	return fmt.Sprintf("start-order: %s -> %s\n", d.r.Spec.StartOrder, *w.StartOrder)
+	if is, next := d.r.Spec.CloudInit, w.CloudInit.Apply(d.r.Spec.CloudInit); !next.Same(is) {
+		lines += fmt.Sprintf("cloud-init: %s -> %s, when it is brought up next\n", is.Text(), next.Text())
+	}
+	return lines
 }
 
 // keptError is a document that was not applied.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
@@ -36,10 +37,17 @@ func checkMachine(s Settings, w Wanted, wanted record.Spec, seen Observed) error
 	if w.Disks != nil {
 		return &record.InputError{Field: "disks", Value: record.DiskText(w.Disks), Want: "those of its spec: another spec has others"}
 	}
+	if _, own := wanted.Machine.Components[spec.KeyCloudInit]; own && wanted.CloudInit != nil {
+		return &record.InputError{Field: "cloud-init", Value: wanted.CloudInit.Text(), Want: "none with a spec that has a " + spec.KeyCloudInit + " itself"}
+	}
 	if w.Machine == nil {
 		return nil
 	}
 	d := *w.Machine
+	if wanted.CloudInit != nil { // its place is taken
+		d.Spec = d.Spec.Clone()
+		d.Spec.Components.AddCloudInit(strings.Repeat("AAAA", 512)) // 3 sectors, for those that come
+	}
 	if !d.CPUs || w.CPUs != nil {
 		d.Spec.Board.CPUs = uint8(min(max(cmp.Or(wanted.CPUs, s.CPUs), 0), 255))
 	}

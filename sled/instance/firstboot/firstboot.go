@@ -6,7 +6,6 @@ package firstboot
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -19,14 +18,22 @@ import (
 
 // Files are what the guest reads. Errors: *record.InputError.
 func Files(r record.Record) (cidata.Files, error) {
-	c := *r.Spec.CloudInit
-	meta, err := metaData(r)
-	return cidata.Files{MetaData: meta, UserData: []byte(c.UserData), NetworkConfig: []byte(c.NetworkConfig)}, err
+	g := guestOf(r)
+	user, err := fill("cloud-init", r.Spec.CloudInit.UserData, g)
+	if err != nil {
+		return cidata.Files{}, err
+	}
+	network, err := fill("network-config", r.Spec.CloudInit.NetworkConfig, g)
+	if err != nil {
+		return cidata.Files{}, err
+	}
+	meta, err := metaData(g)
+	return cidata.Files{MetaData: meta, UserData: []byte(user), NetworkConfig: []byte(network)}, err
 }
 
 // metaData says who the guest is. JSON is YAML, too. The id of the instance stays as long as it
 // is recorded, so that cloud-init takes each boot but the first for a later one of the same.
-func metaData(r record.Record) ([]byte, error) {
+func metaData(g guest) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -34,7 +41,7 @@ func metaData(r record.Record) ([]byte, error) {
 		ID       string   `json:"instance-id"`
 		Hostname string   `json:"local-hostname"`
 		Keys     []string `json:"public-keys,omitempty"`
-	}{r.ID, cmp.Or(r.Spec.CloudInit.Hostname, r.Name), r.Spec.CloudInit.SSHKeys})
+	}{g.ID, g.Hostname, g.SSHKeys})
 	return b.Bytes(), err
 }
 

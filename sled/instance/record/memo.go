@@ -20,9 +20,11 @@ type Memo struct {
 	Name    string `json:"name"`
 	Control string `json:"control"` // MAC of the control VNIC
 	Spec
-	// Written says that the machine was written down whole, is the control plane's, or has
-	// user-data: what is here is not enough to make it again.
+	// Written says that the machine was written down whole, or is the control
+	// plane's: what is here is not enough to make it again.
 	Written bool `json:"written,omitempty"`
+	// Secret says the same of what cloud-init is to tell its guest.
+	Secret bool `json:"secret,omitempty"`
 }
 
 // MemoLimit is the longest value of a user property, in bytes (zfsprops(8)).
@@ -33,7 +35,7 @@ func MemoOf(r Record) string {
 	m := Memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: r.Spec.Machine != nil || r.VMM != nil}
 	m.Machine = nil
 	if c := m.CloudInit; c != nil { // the digests are of no use without the ledger
-		m.Written = m.Written || c.UserData != "" || c.NetworkConfig != ""
+		m.Secret = c.UserData != "" || c.NetworkConfig != ""
 		m.CloudInit = &CloudInit{Hostname: c.Hostname, SSHKeys: c.SSHKeys}
 		if m.CloudInit.empty() {
 			m.CloudInit = nil

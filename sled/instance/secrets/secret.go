@@ -160,6 +160,11 @@ func secretPlace(fallback string, pool string, inv *inventory.Inventory) (string
 type LostError struct {
 	Name, File string
 	Err        error // nil: the file has others
+	Guest      bool  // all of them are cloud-init data
+}
+
+func lostOf(r record.Record, err error) *LostError {
+	return &LostError{Name: r.Name, File: r.Secrets, Err: err, Guest: r.Spec.Machine == nil}
 }
 
 // Error names the file.
@@ -178,7 +183,11 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Hint says what gives them back.
 func (e *LostError) Hint() string {
-	return "to supply them again, run: sledctl instance ensure " + e.Name + " --spec FILE; the ledger has only their digests"
+	flag := " --spec FILE"
+	if e.Guest {
+		flag = " --cloud-init FILE --network-config FILE"
+	}
+	return "to supply them again, run: sledctl instance ensure " + e.Name + flag + "; the ledger has only their digests"
 }
 
 // Keeping says where the secrets of a record lie, and what puts them there.
@@ -243,7 +252,7 @@ func Check(underlay netip.Prefix, next record.Record, had Vault, fresh map[strin
 			}
 		}
 		if _, ok := all[digest]; !ok {
-			return &LostError{next.Name, next.Secrets, had.Err}
+			return lostOf(next, had.Err)
 		}
 	}
 	_, err := layout.RequestOf(underlay, next.Unseal(all))
@@ -267,7 +276,7 @@ func Unsealed(files host.Files, r record.Record) (record.Record, error) {
 func (v Vault) has(r record.Record) error {
 	for _, digest := range r.Digests() {
 		if _, ok := v.Held[digest]; !ok {
-			return &LostError{r.Name, r.Secrets, v.Err}
+			return lostOf(r, v.Err)
 		}
 	}
 	return nil
@@ -315,7 +324,7 @@ func Hiding(files host.Files, r record.Record) (Hide, error) {
 	v, err := Read(files, r.Secrets), error(nil)
 	if v.Key == nil {
 		v.Key = []byte(uuid.NewString() + uuid.NewString())
-		err = &LostError{r.Name, r.Secrets, v.Err}
+		err = lostOf(r, v.Err)
 	}
 	return func(m spec.InstanceSpec) spec.InstanceSpec {
 		sealed, _ := m.Seal(v.Key)
