@@ -27,6 +27,9 @@ type Files struct {
 	NetworkConfig []byte // YAML; empty: there is no such file
 }
 
+// NoUserData is user-data that says nothing.
+const NoUserData = "#cloud-config\n"
+
 // The names of the files.
 const (
 	metaData      = "meta-data"
@@ -37,7 +40,7 @@ const (
 // named lists the files by their names, in the order in which they are written.
 func (f Files) named() []file {
 	if len(f.UserData) == 0 { // without the file, NoCloud takes the volume for none
-		f.UserData = []byte("#cloud-config\n")
+		f.UserData = []byte(NoUserData)
 	}
 	all := []file{{metaData, f.MetaData}, {userData, f.UserData}}
 	if len(f.NetworkConfig) > 0 {

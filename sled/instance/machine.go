@@ -37,7 +37,7 @@ func checkMachine(s Settings, w Wanted, wanted record.Spec, seen Observed) error
 	if w.Disks != nil {
 		return &record.InputError{Field: "disks", Value: record.DiskText(w.Disks), Want: "those of its spec: another spec has others"}
 	}
-	if _, own := wanted.Machine.Components[spec.KeyCloudInit]; own && wanted.CloudInit != nil {
+	if wanted.OwnCloudInit() && wanted.CloudInit != nil {
 		return &record.InputError{Field: "cloud-init", Value: wanted.CloudInit.Text(), Want: "none with a spec that has a " + spec.KeyCloudInit + " itself"}
 	}
 	if w.Machine == nil {

@@ -153,7 +153,7 @@ func diskRows(i instance.Instance, look seen) []Row {
 // has told anything has none.
 func cloudInitRows(i instance.Instance, look seen) []Row {
 	c, given := i.Spec.CloudInit, ""
-	if look.machine != nil && i.Spec.Machine == nil {
+	if look.machine != nil && !i.Spec.OwnCloudInit() {
 		blob, _ := look.machine.Components[spec.KeyCloudInit].(spec.BlobStorage)
 		given = blob.Base64
 	}
@@ -162,7 +162,7 @@ func cloudInitRows(i instance.Instance, look seen) []Row {
 	}
 	row := Row{Field: "cloud-init", Wanted: c.Text(), Observed: unseen}
 	switch {
-	case look.machine == nil || i.Spec.Machine != nil || look.lost && c != nil && given != "":
+	case look.machine == nil || look.lost && c != nil && given != "":
 	case c != nil && c.Volume == given:
 		row.Observed, row.Verdict = "given to its VM", Same
 	case given == "":

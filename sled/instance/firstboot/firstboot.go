@@ -37,12 +37,37 @@ func metaData(g guest) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(struct {
-		ID       string   `json:"instance-id"`
-		Hostname string   `json:"local-hostname"`
-		Keys     []string `json:"public-keys,omitempty"`
-	}{g.ID, g.Hostname, g.SSHKeys})
+	err := e.Encode(meta{g.ID, g.Hostname, g.SSHKeys})
 	return b.Bytes(), err
+}
+
+type meta struct {
+	ID       string   `json:"instance-id"`
+	Hostname string   `json:"local-hostname"`
+	Keys     []string `json:"public-keys,omitempty"`
+}
+
+// ReadBack is the data that a volume, in base64, was made of, as far as it shows: templates are
+// filled in. Errors: those of what is no volume of sledctl's.
+func ReadBack(volume string) (*record.CloudInit, error) {
+	image, err := base64.StdEncoding.DecodeString(volume)
+	if err != nil {
+		return nil, err
+	}
+	files, err := cidata.Read(image)
+	if err != nil {
+		return nil, err
+	}
+	var m meta
+	if err := json.Unmarshal(files.MetaData, &m); err != nil {
+		return nil, err
+	}
+	c := record.CloudInit{Hostname: m.Hostname, SSHKeys: m.Keys, UserData: string(files.UserData), NetworkConfig: string(files.NetworkConfig), Volume: volume}
+	if c.UserData == cidata.NoUserData {
+		c.UserData = ""
+	}
+	parts := record.CloudInitParts{Hostname: &c.Hostname, SSHKeys: c.SSHKeys, UserData: &c.UserData, NetworkConfig: &c.NetworkConfig}
+	return &c, parts.Validate()
 }
 
 // Volume is what the guest reads, in base64. Its serial number derives from the instance's id,

@@ -80,3 +80,20 @@ func TestTheSameRecordMakesTheSameVolume(t *testing.T) {
 		t.Error("what does not go into it makes another volume")
 	}
 }
+
+// What a volume was made of is read back from it, with the same volume.
+func TestAVolumeIsReadBack(t *testing.T) {
+	r := web1()
+	r.Spec.CloudInit.UserData, r.Spec.CloudInit.NetworkConfig = "", "version: 2\n"
+	volume, err := Volume(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadBack(volume)
+	if err != nil || !got.Same(r.Spec.CloudInit) || got.Volume != volume {
+		t.Errorf("%+v %v", got, err)
+	}
+	if _, err := ReadBack("AAAA"); err == nil {
+		t.Error("what is no volume was read")
+	}
+}

@@ -185,7 +185,9 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 	if r.Spec.Machine == nil {
 		d.Disks = r.Spec.Disks
 	} else {
-		request, err := layout.RequestOf(underlay, r)
+		bare := r
+		bare.Spec.CloudInit = nil // it is not of the spec
+		request, err := layout.RequestOf(underlay, bare)
 		if err == nil {
 			d.Machine, err = json.Marshal(request.Init.Spec)
 		}

@@ -70,6 +70,15 @@ func (c *CloudInit) Text() string {
 	return strings.Join(parts, ", ")
 }
 
+// OwnCloudInit reports whether the machine that was written down has a disk for cloud-init itself.
+func (s Spec) OwnCloudInit() bool {
+	if s.Machine == nil {
+		return false
+	}
+	_, own := s.Machine.Components[spec.KeyCloudInit]
+	return own
+}
+
 // digests are what in it stands for secrets.
 func (c *CloudInit) digests() []string {
 	if c == nil {
@@ -77,6 +86,27 @@ func (c *CloudInit) digests() []string {
 	}
 	all := []string{c.UserData, c.NetworkConfig, c.Volume}
 	return slices.DeleteFunc(all, func(s string) bool { return !spec.IsSealed(s) })
+}
+
+// Sealed puts digests in the places of secrets, and adds the secrets by their digests to fresh.
+func (c *CloudInit) Sealed(key []byte, fresh map[string]string) *CloudInit {
+	if c == nil {
+		return nil
+	}
+	closed := *c
+	for _, text := range []*string{&closed.UserData, &closed.NetworkConfig, &closed.Volume} {
+		*text = seal(key, *text, fresh)
+	}
+	return &closed
+}
+
+func seal(key []byte, text string, fresh map[string]string) string {
+	if text == "" || spec.IsSealed(text) {
+		return text
+	}
+	digest := spec.Digest(key, text)
+	fresh[digest] = text
+	return digest
 }
 
 // unseal puts secrets in the places of their digests.
@@ -174,12 +204,10 @@ func (p CloudInitParts) Apply(had *CloudInit) *CloudInit {
 // Seal puts digests in the places of secrets, and adds the secrets by their digests to fresh.
 func (p CloudInitParts) Seal(key []byte, fresh map[string]string) CloudInitParts {
 	for _, text := range []**string{&p.UserData, &p.NetworkConfig} {
-		if *text == nil || **text == "" || spec.IsSealed(**text) {
-			continue
+		if *text != nil {
+			digest := seal(key, **text, fresh)
+			*text = &digest
 		}
-		digest := spec.Digest(key, **text)
-		fresh[digest] = **text
-		*text = &digest
 	}
 	return p
 }
