@@ -14,6 +14,10 @@ type Flags struct {
 	Wanted instance.Wanted
 	File   string
 	Spec   string
+	// CloudInit and NetworkConfig are files, each of SSHKeys is a file or a key; "none" removes
+	// what there is.
+	CloudInit, NetworkConfig string
+	SSHKeys                  []string
 }
 
 // Add gives a command the flags; file says whether --file is one of them.
@@ -54,6 +58,13 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 	})
 	env.CompleteStart(cmd, "address", func(context.Context) []string { return []string{"dhcp", "addrconf"} })
 	flags.StringVar(&f.Spec, "spec", "", "`FILE` with a Propolis spec (JSON) or config (TOML); - is stdin")
+	flags.StringVar(&f.CloudInit, "cloud-init", "", "`FILE` with user-data for cloud-init; - is stdin, none removes it")
+	flags.Var(cli.FuncFlag{Kind: "NAME", Read: func(s string) error {
+		w.CloudInit.Hostname = orNone(s)
+		return nil
+	}}, "hostname", "hostname for cloud-init (default: the name of the instance)")
+	flags.Var(cli.FuncFlag{Kind: "FILE|KEY", Read: func(s string) error { f.SSHKeys = append(f.SSHKeys, s); return nil }}, "ssh-key", "public SSH key for cloud-init's user; repeatable, none removes all")
+	flags.StringVar(&f.NetworkConfig, "network-config", "", "`FILE` with network-config for cloud-init; - is stdin, none removes it")
 	if file {
 		flags.StringVarP(&f.File, "file", "f", "", "`FILE` that describes the instance; - is stdin")
 	}

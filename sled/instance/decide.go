@@ -44,6 +44,9 @@ func decide(
 	if err := seen.checkDisks(next.Spec.Disks); err != nil {
 		return operation.Decision{}, old, err
 	}
+	if next, err = secrets.WithVolume(old, next, seen.Vault, fresh); err != nil {
+		return operation.Decision{}, old, err
+	}
 	next, ahead, err := secrets.Keeping(s.SecretDir, next, seen.Vault, seen.Inv, fresh, at)
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -52,7 +55,7 @@ func decide(
 	if err == nil {
 		err = secrets.Check(s.Underlay, r, seen.Vault, fresh, d.Plan.Actions)
 	}
-	d.Ahead = ahead
+	d.Ahead, d.Warn = ahead, append(d.Warn, toldLater(old, r)...)
 	d.Behind = secrets.Dropping(next.Name, r.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
 	d.Reverted = secrets.Dropping(next.Name, old.Secrets, append(slices.Clone(seen.Vault.Kept), next.Secrets)...)
 	return d, r, err
@@ -197,7 +200,7 @@ func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, kn
 	if len(differences(old.Spec, spec)) > 0 {
 		next.Spec = spec // else as it is written: an empty list is no list
 	}
-	next.Spec.StartOrder = spec.StartOrder
+	next.Spec.StartOrder, next.Spec.CloudInit = spec.StartOrder, spec.CloudInit
 	return next, nil
 }
 

@@ -77,6 +77,9 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest
 
 // ensureOnBase is Ensure where the pool has a base zone. Errors: *NoBaseError.
 func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
+	if err := c.Wanted.CloudInit.Validate(); err != nil { // before digests stand for it
+		return Result{}, err
+	}
 	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
 		return Result{}, err
@@ -143,7 +146,8 @@ func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 	}
 	v := secrets.Read(h.Files(), r.Secrets)
 	w, _ = w.withSealed(v.Key)
-	if v.Err != nil || len(differences(r.Spec, w.apply(r.Spec))) > 0 || secrets.HasOthers(h.Files(), r) {
+	wanted := w.apply(r.Spec)
+	if v.Err != nil || len(differences(r.Spec, wanted)) > 0 || !wanted.CloudInit.Same(r.Spec.CloudInit) || secrets.HasOthers(h.Files(), r) {
 		return false
 	}
 	vm, err := quickLook(ctx, b, h, r)
@@ -178,7 +182,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 				seen.Processors, err = observeProcessors(ctx, r.Spec, wanted, h)
 			}
 			if err == nil {
-				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.Machine, seen.Inv)
+				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.secret(), seen.Inv)
 			}
 			if from := cmp.Or(c.From, r.Migration); err == nil && from.Arrives() {
 				seen.Source = migration.AskSource(ctx, s.Versions, h, from.Source)

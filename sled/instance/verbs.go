@@ -201,7 +201,7 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 		}
 		seen, err := s.Look(ctx, h, view, r, r.Spec.Disks, boot)
 		if err == nil {
-			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, nil, seen.Inv)
+			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, false, seen.Inv)
 		}
 		if err == nil && r.Migration.Arrives() {
 			seen.Source = migration.AskSource(ctx, s.Versions, h, r.Migration.Source)

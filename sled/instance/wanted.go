@@ -34,6 +34,11 @@ type Wanted struct {
 	Pool    *string
 	// StartOrder is not among the differences: no VM is rebuilt for it.
 	StartOrder *record.StartOrder
+	// CloudInit is not among the differences either.
+	CloudInit record.CloudInitParts
+	// CloudInitFiles are those from which an instance document says that the rest is to be read,
+	// as MachineFile; of its SSH keys, those that are none are files as well.
+	CloudInitFiles record.CloudInitFiles
 	// Machine is the machine, written down whole: its disks and NICs are there.
 	Machine *spec.Document
 	Sealed  *spec.InstanceSpec // Machine with digests in the places of its secrets
@@ -79,6 +84,7 @@ func (w Wanted) Over(below Wanted) Wanted {
 	if w.StartOrder == nil {
 		w.StartOrder = below.StartOrder
 	}
+	w.CloudInit = w.CloudInit.Over(below.CloudInit)
 	if w.Machine == nil && w.MachineFile == "" && w.MachineText == nil {
 		w.Machine, w.MachineFile, w.MachineText = below.Machine, below.MachineFile, below.MachineText
 	}
@@ -265,6 +271,7 @@ func (w Wanted) apply(s record.Spec) record.Spec {
 	if w.StartOrder != nil {
 		s.StartOrder = *w.StartOrder
 	}
+	s.CloudInit = w.CloudInit.Apply(s.CloudInit)
 	return s
 }
 
@@ -363,10 +370,20 @@ func identityOf(namespace uuid.UUID, view ledger.View, w Wanted) (id, name strin
 // withSealed is what is wanted with digests in the places of the secrets, which it
 // gives too.
 func (w Wanted) withSealed(key []byte) (Wanted, map[string]string) {
-	if w.Machine == nil || len(key) == 0 {
-		return w, nil
+	secrets := map[string]string{}
+	if len(key) == 0 {
+		return w, secrets
 	}
-	sealed, secrets := w.Machine.Spec.Seal(key)
-	w.Sealed = &sealed
+	if w.Machine != nil {
+		var sealed spec.InstanceSpec
+		sealed, secrets = w.Machine.Spec.Seal(key)
+		w.Sealed = &sealed
+	}
+	w.CloudInit = w.CloudInit.Seal(key, secrets)
 	return w, secrets
+}
+
+// secret reports whether it has secrets in the open, or makes some: a volume for cloud-init is one.
+func (w Wanted) secret() bool {
+	return w.Machine != nil && w.Machine.Spec.Open() || w.CloudInit.Any()
 }

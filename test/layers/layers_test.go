@@ -105,9 +105,10 @@ func layers() map[string]place {
 		// Above their parent: what asks for an instance, and who follows one.
 		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1}, "sled/instance/comparison": {layer: 3, below: -1}, "sled/instance/logs": {layer: 3, below: -1},
 
-		"sled/instance/record":  {layer: 3, below: 6},
-		"sled/instance/layout":  {layer: 3, below: 5},
-		"sled/instance/secrets": {layer: 3, below: 4},
+		"sled/instance/record":    {layer: 3, below: 6},
+		"sled/instance/layout":    {layer: 3, below: 5},
+		"sled/instance/secrets":   {layer: 3, below: 4},
+		"sled/instance/firstboot": {layer: 3, below: 5},
 		// What the operations of instances decide by: two sleds, and zones without a record.
 		"sled/instance/migration": {layer: 3, below: 3}, "sled/instance/adoption": {layer: 3, below: 3},
 
@@ -120,7 +121,7 @@ func layers() map[string]place {
 		"illumos/ofmt":    {layer: -1}, // how dladm and ipadm print for programs
 		"sled/hardware":   {layer: 3},
 		"illumos/devtree": {layer: -1}, // what a machine is and where its disks are, for the packages of layer 0
-		"propolis":        {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
+		"propolis":        {}, "propolis/spec": {below: 1}, "propolis/cidata": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
 		"peer/dropshot":              {layer: -1},                                                                                 // what the servers of Propolis and of the control plane are made with
 		"peer/dropshot/dropshottest": {imports: []string{"test/refdata"}, by: []string{"sim/simtest/contract"}},                   // for tests
@@ -130,7 +131,7 @@ func layers() map[string]place {
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {layer: -3, machine: all}, "host/fault": {layer: -3, below: 1}, "host/lock": {layer: -3, below: 1}, "host/privilege": {layer: -3, below: 1}, "host/device": {layer: -3, below: 1, machine: []use{useFiles}},
-		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
+		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/propolis/fat": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{"test/sledtest"}, machine: []use{useFiles}},                   // for tests
 		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice", "test/sledtest"}}, // for tests
 		"test/hosttest/expect": {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
@@ -166,6 +167,7 @@ func libraries() map[string][]string {
 		"github.com/olekukonko/tablewriter": {"commands/terminal"},
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
+		"github.com/diskfs/go-diskfs":       {"propolis/cidata"},
 		"golang.org/x/term":                 {"commands/terminal"},
 		"github.com/creack/pty":             {"docs/pictures"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},

@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/firstboot"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
@@ -37,6 +38,7 @@ type Inspection struct {
 	Control  ipadm.Address // on which its Propolis answers
 	Routes   []ipadm.Route
 	Machine  propolis.Description
+	Key      []byte // of the digests of its secrets, if it has any
 }
 
 // NotAdoptableError is an unrecorded zone that cannot be adopted.
@@ -289,6 +291,12 @@ func (s Inspection) devices(r *record.Record) error {
 			}
 			r.Incarnation.Guests = append(r.Incarnation.Guests, vnicOf(l))
 			r.Spec.NICs = append(r.Spec.NICs, s.limited(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}))
+		case spec.BlobStorage:
+			told, err := firstboot.ReadBack(b.Base64)
+			if d.backend != spec.KeyCloudInit || err != nil {
+				return fmt.Errorf("its %s is a %s, which sledctl cannot make again", d.backend, b.Type())
+			}
+			r.Spec.CloudInit = told
 		case nil:
 			return fmt.Errorf("its machine has no component %s", d.backend)
 		default:
@@ -363,7 +371,9 @@ func SpecDifferences(underlay netip.Prefix, seen Inspection, r record.Record) st
 	if err != nil {
 		return err.Error()
 	}
-	all := spec.Compare(*built.Init.Spec, *seen.Machine.Spec)
+	made, _ := built.Init.Spec.Seal(seen.Key)
+	has, _ := seen.Machine.Spec.Seal(seen.Key)
+	all := spec.Compare(made, has)
 	var said []string
 	for _, d := range all[:min(len(all), 3)] {
 		said = append(said, d.Path)

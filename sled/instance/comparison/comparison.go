@@ -66,6 +66,7 @@ type seen struct {
 	machine *spec.InstanceSpec     // that Propolis has; nil: it did not say
 	limits  map[string]vnic.Limits // of the guest VNICs; none where they could not be read
 	sent    *spec.InstanceSpec     // that it was given; nil: that is not recorded
+	lost    bool                   // the digests of what Propolis has are not those of the record
 }
 
 // Look compares the instance that ref means.
@@ -112,7 +113,7 @@ func (l *seen) ask(ctx context.Context, b layout.Blueprint, env operation.Env, v
 	}
 	hide, lost := secrets.Hiding(env.Host.Files(), r)
 	machine := hide(*d.Spec)
-	l.machine = &machine
+	l.machine, l.lost = &machine, lost != nil
 	sent, known, err := record.LoadSent(view, r.ID)
 	if err == nil && known && sent.PropolisID == r.Incarnation.PropolisID && (lost == nil || len(sent.Spec.Sealed()) == 0) {
 		l.sent = &sent.Spec

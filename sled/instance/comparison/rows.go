@@ -32,6 +32,7 @@ func rows(b layout.Blueprint, i instance.Instance, look seen) []Row {
 	all = append(all, nicRows(i, look)...)
 	all = append(all, controlRow(i, look))
 	all = append(all, diskRows(i, look)...)
+	all = append(all, cloudInitRows(i, look)...)
 	all = append(all, Row{Field: "protected", Wanted: map[bool]string{true: "yes", false: "no"}[i.Protected], Observed: unseen})
 	if i.Spec.StartOrder != 0 {
 		all = append(all, Row{Field: "start-order", Wanted: i.Spec.StartOrder.String(), Observed: unseen})
@@ -150,6 +151,30 @@ func diskRows(i instance.Instance, look seen) []Row {
 		all = append(all, row)
 	}
 	return all
+}
+
+// cloudInitRows compare what the guest is to be told with what its VM was given. One that nobody
+// has told anything has none.
+func cloudInitRows(i instance.Instance, look seen) []Row {
+	c, given := i.Spec.CloudInit, ""
+	if look.machine != nil && !i.Spec.OwnCloudInit() {
+		blob, _ := look.machine.Components[spec.KeyCloudInit].(spec.BlobStorage)
+		given = blob.Base64
+	}
+	if c == nil && given == "" {
+		return nil
+	}
+	row := Row{Field: "cloud-init", Wanted: c.Text(), Observed: unseen}
+	switch {
+	case look.machine == nil || look.lost && c != nil && given != "":
+	case c != nil && c.Volume == given:
+		row.Observed, row.Verdict = "given to its VM", Same
+	case given == "":
+		row.Observed, row.Verdict = "not given to its VM", Differs
+	default:
+		row.Observed, row.Verdict = "its VM was given other data", Differs
+	}
+	return []Row{row}
 }
 
 // zoneRows are the properties in which the zone's configuration is not as it was made.

@@ -33,7 +33,7 @@ func Text(r record.Record, own bool) (string, error) {
 	if r.Wanted == record.WantedStopped {
 		b.WriteString("# stopped: instance ensure starts it\n")
 	}
-	if len(r.Digests()) > 0 {
+	if c := r.Spec.CloudInit; r.Spec.Machine != nil && len(r.Spec.Machine.Sealed()) > 0 || c != nil && c.UserData+c.NetworkConfig != "" {
 		b.WriteString("# secret:...: a secret that stays as it is; no other instance has it\n")
 	}
 	if !own {
@@ -62,6 +62,7 @@ func Text(r record.Record, own bool) (string, error) {
 	if len(r.Spec.NICs) == 0 {
 		line("nics", "[]")
 	}
+	writeCloudInit(&b, r.Spec.CloudInit)
 	if r.Spec.Machine == nil { // else its disks are the spec's
 		writeDisks(&b, r.Spec.Disks)
 	}

@@ -29,7 +29,7 @@ type Record struct {
 	Wanted  string `json:"wanted"` // running, stopped
 	Spec    Spec   `json:"spec"`
 	Control string `json:"control"` // MAC of the control VNIC
-	// Secrets is the file that holds those of Spec.Machine; empty: there are none.
+	// Secrets is the file that holds those of Spec.Machine and Spec.CloudInit; empty: there are none.
 	Secrets string `json:"secrets,omitempty"`
 	// Later are the disks that the next incarnation has, where the present one was made with
 	// others; nil: the same.
@@ -403,14 +403,6 @@ func (e *RenamedError) Error() string {
 }
 
 func (*RenamedError) Kind() fault.Kind { return fault.NotFound }
-
-// Digests are those that a record's machine has.
-func (r Record) Digests() []string {
-	if r.Spec.Machine == nil {
-		return nil
-	}
-	return r.Spec.Machine.Sealed()
-}
 
 func (r Record) HasZone(zoneName string) bool {
 	return slices.ContainsFunc(r.Incarnations(), func(incarnation Incarnation) bool { return incarnation.Zone == zoneName })

@@ -36,6 +36,9 @@ type Spec struct {
 	// Machine is the machine as somebody wrote it down; nil: it is built from
 	// the other fields. See machine.go.
 	Machine *spec.InstanceSpec `json:"machine,omitempty"`
+	// CloudInit is for the guest when it first boots; nil: none. Another one is given to the VM of
+	// the next bring-up.
+	CloudInit *CloudInit `json:"cloud_init,omitempty"`
 }
 
 // Disk is a volume or a file of the host that the guest sees as a disk.
