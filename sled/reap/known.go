@@ -118,7 +118,9 @@ func (k known) learnInstances(view ledger.View) error {
 	for _, r := range records {
 		k.instances[r.ID] = r
 		for _, n := range r.Spec.NICs {
-			k.under[n.Over] = true
+			if !n.OPTE {
+				k.under[n.Over] = true
+			}
 		}
 		for _, incarnation := range slices.Backward(r.Incarnations()) { // the present one counts
 			k.zones[incarnation.Zone] = recordedIncarnation{r, incarnation}
@@ -127,7 +129,9 @@ func (k known) learnInstances(view ledger.View) error {
 			}
 			for _, v := range append(slices.Clone(incarnation.Guests), incarnation.Control) {
 				k.vnics[v.Name] = owner{recordedIncarnation{r, incarnation}, v}
-				k.under[v.Over] = true
+				if !v.Port {
+					k.under[v.Over] = true
+				}
 			}
 		}
 	}
