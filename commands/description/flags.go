@@ -31,11 +31,11 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 		w.Disks = append(w.Disks, d)
 		return err
 	}}, "disk", "volume or file of the host; repeatable")
-	flags.Var(cli.FuncFlag{Kind: "[over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…|opte,vni=N,ip=IP,subnet=CIDR…", Read: func(s string) error {
+	flags.Var(cli.FuncFlag{Kind: "[over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…", Read: func(s string) error {
 		n, err := record.ParseNIC(s)
 		w.NICs = append(w.NICs, n)
 		return err
-	}}, "nic", "guest NIC; repeatable")
+	}}, "nic", "guest NIC, or opte,vni=N,ip=IP,subnet=CIDR in a VPC; repeatable")
 	flags.Var(cli.FuncFlag{Kind: "dhcp|addrconf|IP/PREFIX[,gateway=IP]", Read: func(s string) error {
 		a, err := record.ParseAddress(s)
 		w.Address = &a
