@@ -27,14 +27,15 @@ func (p Port) isZero() bool {
 	return p.VNI == 0 && p.IP == "" && p.Subnet == "" && p.Gateway == "" && p.Rules == nil && p.Routes == nil
 }
 
-// takePort reads a word of --nic about a port.
+// takePort reads a word of --nic about a port. A plus stands for a blank, which a shell would have to
+// be kept from.
 func (n *NIC) takePort(word string) bool {
 	if word == "opte" && !n.OPTE {
 		n.OPTE = true
 		return true
 	}
 	key, value, _ := strings.Cut(word, "=")
-	return value != "" && n.take(key, value)
+	return value != "" && n.take(key, strings.ReplaceAll(value, "+", " ")) // no value has a + of its own
 }
 
 // take reads one key of --nic.

@@ -14,7 +14,7 @@ func TestNICsInVPCs(t *testing.T) {
 		"opte,vni=100,ip=172.30.0.5,subnet=172.30.0.9/24":                                                                            "opte,vni=100,ip=172.30.0.5,subnet=172.30.0.0/24,gateway=172.30.0.1,mac=",
 		"subnet=FD77::/64,mac=2:8:20:a1:0:f,opte,ip=fd77::0:5,gateway=fd77::9,vni=16777215":                                          "opte,vni=16777215,ip=fd77::5,subnet=fd77::/64,gateway=fd77::9,mac=02:08:20:a1:00:0f",
 		"opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,route=0.0.0.0/0 ig,route=0.0.0.0/0  ig SYSTEM":                                     "",
-		"opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,route=0.0.0.0/0 ig,route=0.0.0.0/0  ig system,rule=priority=2 dir=in action=allow": "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,gateway=10.0.0.1,rule=dir=in action=allow priority=2 hosts=any protocol=any port=any,route=0.0.0.0/0 ig system,mac=",
+		"opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,route=0.0.0.0/0+ig,route=0.0.0.0/0  ig system,rule=priority=2+dir=in action=allow": "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,gateway=10.0.0.1,rule=dir=in action=allow priority=2 hosts=any protocol=any port=any,route=0.0.0.0/0 ig system,mac=",
 	} {
 		n, err := ParseNIC(in)
 		if want == "" {
