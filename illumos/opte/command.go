@@ -38,7 +38,7 @@ func setRulesCommand(s SetRules) host.Command {
 	c := opteadm("set-fw-rules", "-p", s.Port)
 	var lines strings.Builder
 	for _, r := range s.Rules {
-		lines.WriteString(r.String() + "\n")
+		lines.WriteString(r.line() + "\n")
 	}
 	c.Stdin = []byte(lines.String())
 	return c

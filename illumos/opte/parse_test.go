@@ -27,6 +27,10 @@ func TestCommandLines(t *testing.T) {
 	if got, want := string(c.Stdin), "dir=out action=deny priority=1 hosts=any protocol=any port=any\n"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	c = setRulesCommand(SetRules{"opte0", mac, rules(t, "priority=1 action=deny dir=out port=7-9,12")})
+	if got, want := string(c.Stdin), "dir=out action=deny priority=1 hosts=any protocol=any port=7,8,9,12\n"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
 	if c := setRulesCommand(SetRules{Port: "opte0"}); c.Stdin == nil || len(c.Stdin) > 0 {
 		t.Errorf("%q, want an empty input: without one it would not be read", c.Stdin)
 	}
@@ -36,6 +40,7 @@ func TestRulesHaveOneForm(t *testing.T) {
 	for in, want := range map[string]string{
 		"dir=IN action=allow priority=0":                                   "dir=in action=allow priority=0 hosts=any protocol=any port=any",
 		"port=443,22,22 priority=9 dir=out action=deny protocol=tcp":       "dir=out action=deny priority=9 hosts=any protocol=tcp port=22,443",
+		"dir=in action=allow priority=1 port=25,22-23,24,80-80":            "dir=in action=allow priority=1 hosts=any protocol=any port=22-25,80",
 		"dir=in action=allow priority=1 hosts=subnet=10.1.2.3/8":           "dir=in action=allow priority=1 hosts=subnet=10.0.0.0/8 protocol=any port=any",
 		"dir=in action=allow priority=1 hosts=ip=FD00::0:1 protocol=icmp6": "dir=in action=allow priority=1 hosts=ip=fd00::1 protocol=icmp6 port=any",
 	} {
@@ -50,7 +55,7 @@ func TestRulesHaveOneForm(t *testing.T) {
 	for _, bad := range []string{
 		"", "dir=in", "dir=in action=allow", "dir=up action=allow priority=1", "dir=in action=pass priority=1", "dir=in action=allow priority=65536", "dir=in action=allow priority=01",
 		"dir=in action=allow priority=1 priority=2", "dir=in action=allow priority=1 hosts=10.0.0.1", "dir=in action=allow priority=1 hosts=ip=10.0.0", "dir=in action=allow priority=1 hosts=vni=16777216",
-		"dir=in action=allow priority=1 port=0", "dir=in action=allow priority=1 port=22-25", "dir=in action=allow priority=1 protocol=tcp:1", "dir=in action=allow priority=1 protocol=sctp", "dir=in action=allow priority=1 x=y", "any",
+		"dir=in action=allow priority=1 port=0", "dir=in action=allow priority=1 port=25-22", "dir=in action=allow priority=1 port=0-9", "dir=in action=allow priority=1 protocol=tcp:1", "dir=in action=allow priority=1 protocol=sctp", "dir=in action=allow priority=1 x=y", "any",
 	} {
 		_, err := ParseRule(bad)
 		if e, ok := errors.AsType[*InvalidError](err); !ok || e.Kind() != fault.Usage {

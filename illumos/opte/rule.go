@@ -21,10 +21,10 @@ type Rule struct {
 }
 
 // ruleWords is what a rule consists of.
-const ruleWords = "dir=in|out, action=allow|deny, priority=N, hosts=any|ip=IP|subnet=CIDR|vni=N, protocol=any|arp|tcp|udp|icmp[:TYPE[,CODE[-CODE]]]|icmp6…, port=any|N[,N]…, parted by blanks"
+const ruleWords = "dir=in|out, action=allow|deny, priority=N, hosts=any|ip=IP|subnet=CIDR|vni=N, protocol=any|arp|tcp|udp|icmp[:TYPE[,CODE[-CODE]]]|icmp6…, port=any|N[-N][,N[-N]]…, parted by blanks"
 
 // ParseRule reads a rule as opteadm set-fw-rules takes it (FirewallRule::from_str in
-// lib/oxide-vpc/src/api.rs), and gives it one form: every part is there, addresses as netip writes them,
+// lib/oxide-vpc/src/api.rs), with ranges of ports next to it, and gives it one form: every part is there, addresses as netip writes them,
 // ports in their order. The error is an *InvalidError.
 func ParseRule(text string) (Rule, error) {
 	r := Rule{Priority: -1, Hosts: "any", Protocol: "any", Ports: "any"}
@@ -93,28 +93,66 @@ func hosts(text string) (string, bool) {
 	return "", false
 }
 
+// ports reads numbers and ranges, and gives them in their order, what follows each other as a range.
 func ports(text string) (string, bool) {
 	if text == "any" {
 		return text, true
 	}
 	var all []int
 	for one := range strings.SplitSeq(text, ",") {
-		n, ok := number(one, 65535)
-		if !ok || n == 0 {
+		first, last, ranged := strings.Cut(one, "-")
+		if !ranged {
+			last = first
+		}
+		from, ok := number(first, 65535)
+		to, also := number(last, 65535)
+		if !ok || !also || from == 0 || to < from {
 			return "", false
 		}
-		all = append(all, n)
+		for n := from; n <= to; n++ {
+			all = append(all, n)
+		}
 	}
 	slices.Sort(all)
+	all = slices.Compact(all)
 	var words []string
-	for _, n := range slices.Compact(all) {
-		words = append(words, strconv.Itoa(n))
+	for i := 0; i < len(all); {
+		j := i
+		for j+1 < len(all) && all[j+1] == all[j]+1 {
+			j++
+		}
+		if words = append(words, strconv.Itoa(all[i])); j > i {
+			words[len(words)-1] += "-" + strconv.Itoa(all[j])
+		}
+		i = j + 1
 	}
 	return strings.Join(words, ","), true
 }
 
-// String is the rule as opteadm takes it.
-func (r Rule) String() string {
+// oneByOne lists ports one by one, as opteadm wants them.
+func oneByOne(text string) string {
+	var words []string
+	for one := range strings.SplitSeq(text, ",") {
+		first, last, ranged := strings.Cut(one, "-")
+		from, _ := strconv.Atoi(first)
+		to, _ := strconv.Atoi(last)
+		if !ranged {
+			words = append(words, one)
+		}
+		for n := from; ranged && n <= to; n++ {
+			words = append(words, strconv.Itoa(n))
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// String is what ParseRule reads.
+func (r Rule) String() string { return r.text(r.Ports) }
+
+// line is the rule as opteadm takes it: it knows no ranges of ports.
+func (r Rule) line() string { return r.text(oneByOne(r.Ports)) }
+
+func (r Rule) text(ports string) string {
 	dir, action := "out", "allow"
 	if r.In {
 		dir = "in"
@@ -122,7 +160,7 @@ func (r Rule) String() string {
 	if r.Deny {
 		action = "deny"
 	}
-	return fmt.Sprintf("dir=%s action=%s priority=%d hosts=%s protocol=%s port=%s", dir, action, r.Priority, r.Hosts, r.Protocol, r.Ports)
+	return fmt.Sprintf("dir=%s action=%s priority=%d hosts=%s protocol=%s port=%s", dir, action, r.Priority, r.Hosts, r.Protocol, ports)
 }
 
 // row is the rule as opteadm shows it: what it compares, and what it does
@@ -168,22 +206,11 @@ func portPredicates(text string) []string {
 		return nil
 	}
 	var spans []string
-	all := strings.Split(text, ",")
-	for i := 0; i < len(all); {
-		j := i
-		for j+1 < len(all) && follows(all[j], all[j+1]) {
-			j++
-		}
-		spans = append(spans, span(all[i], all[j]))
-		i = j + 1
+	for one := range strings.SplitSeq(text, ",") {
+		first, last, _ := strings.Cut(one, "-")
+		spans = append(spans, span(first, last))
 	}
 	return []string{"inner.ulp.dst" + strings.Join(spans, ",")}
-}
-
-func follows(a, b string) bool {
-	n, _ := strconv.Atoi(a)
-	m, _ := strconv.Atoi(b)
-	return m == n+1
 }
 
 func (r Rule) hostPredicates() []string {
