@@ -99,7 +99,7 @@ func VNICsOf(r record.Record) []VNIC {
 	all := []VNIC{}
 	for _, v := range append([]record.VNIC{r.Incarnation.Control}, r.Incarnation.Guests...) {
 		n := r.Spec.NICOf(v.MAC)
-		all = append(all, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MaxBW: n.MaxBW, AllowIP: n.AllowIP})
+		all = append(all, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MaxBW: n.MaxBW, AllowIP: n.AllowIP, OPTE: n.OPTE, Port: n.Port})
 	}
 	return all
 }
@@ -116,6 +116,9 @@ type VNIC struct {
 	// in its document.
 	MaxBW   int      `json:"max_bw,omitempty"`
 	AllowIP []string `json:"allow_ip,omitempty"`
+	// OPTE says that it is a port in a VPC; its place there is that of the document.
+	OPTE bool `json:"opte,omitempty"`
+	record.Port
 }
 
 // Instances are the answer to GET /instances.

@@ -40,7 +40,7 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 		n, err := record.ParseNIC(s)
 		w.NICs = append(w.NICs, n)
 		return err
-	}}, "nic", "guest NIC; repeatable")
+	}}, "nic", "guest NIC, or opte,vni=N,ip=IP,subnet=CIDR in a VPC; repeatable")
 	flags.Var(cli.FuncFlag{Kind: "dhcp|addrconf|IP/PREFIX[,gateway=IP]", Read: func(s string) error {
 		a, err := record.ParseAddress(s)
 		w.Address = &a

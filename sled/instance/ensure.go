@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/migration"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
@@ -138,7 +139,7 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 }
 
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
-// its zone runs, its Propolis runs its machine, its guest NICs are held to their limits, and its zone's cap is its own. Any doubt is a no.
+// its zone runs, its Propolis runs its machine, its guest NICs are held to their limits, its ports have their rules and routes, and its zone's cap is its own. Any doubt is a no.
 func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
 	if r.Incarnation == nil || !r.Incarnation.Ensured || r.Incarnation.Limiting || len(r.Leaving) > 0 || r.Migration != nil ||
 		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name || r.Later != nil && w.Disks != nil {
@@ -151,7 +152,7 @@ func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 		return false
 	}
 	vm, err := quickLook(ctx, b, h, r)
-	return err == nil && vm.State == "Running" && vm.ID == r.ID && allHeld(r, LookLimits(ctx, h, *r.Incarnation)) && isCapped(h.Files(), r)
+	return err == nil && vm.State == "Running" && vm.ID == r.ID && allHeld(r, LookLimits(ctx, h, *r.Incarnation)) && ports.AreAsWanted(ctx, h, r) && isCapped(h.Files(), r)
 }
 
 // bringUp is the operation behind ensure, start and every single step.

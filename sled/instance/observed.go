@@ -24,6 +24,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/migration"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/vnic"
@@ -61,6 +62,7 @@ type Observed struct {
 	// Source is what an arrival's source says; zero where nothing arrives.
 	Source migration.Peer
 	Vault  secrets.Vault // what is kept of the machine's secrets
+	Ports  ports.Observed
 }
 
 // Inside is what was seen inside a running zone.
@@ -99,6 +101,9 @@ func (s Settings) Look(ctx context.Context, h host.Host, view ledger.View, r rec
 	}
 	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())
 	if seen.Room, err = observeReservoir(ctx, s.Reservoir, h); err != nil {
+		return seen, err
+	}
+	if seen.Ports, err = ports.Look(ctx, h, r, seen.Inv); err != nil {
 		return seen, err
 	}
 	if seen.Packaging, err = s.Propolis.Packaging.Look(h.Files()); err != nil || r.Incarnation == nil {
@@ -282,6 +287,9 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 func LookLimits(ctx context.Context, h host.Host, incarnation record.Incarnation) map[string]vnic.Limits {
 	found := map[string]vnic.Limits{}
 	for _, v := range incarnation.Guests {
+		if v.Port {
+			continue
+		}
 		if limits, err := vnic.LimitsOf(ctx, h, v.Name); err == nil {
 			found[v.Name] = limits
 		}
@@ -330,7 +338,7 @@ func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record
 
 // startOf is where an incarnation begins: nothing was made.
 func startOf(b layout.Blueprint, incarnation record.Incarnation, seen Observed) progress {
-	return progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, incarnation, seen.Inv), without: seen.Packaging.Without}
+	return progress{vnics: map[string]bool{}, ports: seen.Ports, wide: layout.LinkHasMTU(b, incarnation, seen.Inv), without: seen.Packaging.Without}
 }
 
 // progressOf compares what was seen with what the record says must be.
@@ -349,7 +357,7 @@ func progressOf(b layout.Blueprint, r record.Record, seen Observed) progress {
 func (p *progress) compareLinks(k layout.Packaging, incarnation record.Incarnation, seen Observed) {
 	for _, v := range incarnation.VNICs() {
 		l, ok := seen.Inv.Link(v.Name)
-		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
+		p.vnics[v.Name] = ok && v.Is(l)
 		if v == incarnation.Control {
 			p.mtu = k.MTU == 0 || l.MTU == k.MTU || l.Zone != "" // in a zone it is what it was booted with
 		}
@@ -365,7 +373,7 @@ func (p *progress) compareLimits(r record.Record, seen Observed) {
 
 func isHeld(r record.Record, v record.VNIC, limits map[string]vnic.Limits) bool {
 	found, read := limits[v.Name]
-	return read && found.Differs(layout.LimitsOf(r, v)) == ""
+	return v.Port || read && found.Differs(layout.LimitsOf(r, v)) == ""
 }
 
 func allHeld(r record.Record, limits map[string]vnic.Limits) bool {

@@ -250,10 +250,18 @@ func driftDifferences(b layout.Blueprint, r record.Record, seen Observed, p prog
 	}
 	for _, v := range r.Incarnation.VNICs() {
 		if !p.vnics[v.Name] {
-			all = append(all, Difference{Field: "VNIC " + v.Name, Is: "gone or another", Wanted: "over=" + v.Over + ",mac=" + v.MAC})
+			all = append(all, Difference{Field: v.Noun() + " " + v.Name, Is: "gone or another", Wanted: linkText(v)})
 		}
 	}
 	return all
+}
+
+// linkText is a VNIC as it was made.
+func linkText(v record.VNIC) string {
+	if v.Port {
+		return "opte,mac=" + v.MAC
+	}
+	return "over=" + v.Over + ",mac=" + v.MAC
 }
 
 // nameTaken reports whether another link has the name of one of the incarnation's VNICs.

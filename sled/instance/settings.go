@@ -45,6 +45,7 @@ type Settings struct {
 	Underlay netip.Prefix
 	Reserved []netip.Addr // addresses within it that are not to be given out
 	Gateway  netip.Addr   // default route of control addresses; may be absent
+	OPTE     layout.OPTE
 
 	CPUs   int
 	Memory uint64
@@ -97,7 +98,7 @@ type Base struct {
 func (s Settings) ID(name string) string { return naming.InstanceID(s.Namespace, name).String() }
 
 func (s Settings) Blueprint() layout.Blueprint {
-	return layout.Blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Versions: s.Versions}
+	return layout.Blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Versions: s.Versions, OPTE: s.OPTE}
 }
 
 // Find reads the record of the instance that ref, a name or an id, means.

@@ -254,10 +254,10 @@ func (w Wanted) apply(s record.Spec) record.Spec {
 		had := s.NICs
 		s.NICs = slices.Clone(w.NICs)
 		for i := range min(len(had), len(s.NICs)) {
-			if s.NICs[i].Over == "" {
+			if s.NICs[i].Over == "" && !s.NICs[i].OPTE {
 				s.NICs[i].Over = had[i].Over
 			}
-			if s.NICs[i].MAC == "" && s.NICs[i].Over == had[i].Over {
+			if s.NICs[i].MAC == "" && s.NICs[i].Over == had[i].Over && s.NICs[i].OPTE == had[i].OPTE {
 				s.NICs[i].MAC = had[i].MAC
 			}
 		}

@@ -54,16 +54,7 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 			}
 		}
 	}
-	for _, l := range linksByName {
-		if l.Class == "vnic" {
-			f.add(k.vnic(*l, f))
-		}
-	}
-	for _, l := range linksByName {
-		if l.Class != "vnic" {
-			f.add(k.link(*l, f))
-		}
-	}
+	f.judgeLinks(k, linksByName)
 	for _, d := range datasets {
 		if d.Type == zfs.TypeSnapshot {
 			f.add(k.snapshot(d, f))
@@ -76,6 +67,20 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 		f.Changed = f.changes()
 	}
 	return f, nil
+}
+
+// judgeLinks judges what lies over links before these.
+func (f *Findings) judgeLinks(k known, linksByName []*vnic.Link) {
+	for _, l := range linksByName {
+		if l.Class == "vnic" || inventory.IsMisc(*l) && f.inv.Know(inventory.Ports) == nil {
+			f.add(k.vnic(*l, *f))
+		}
+	}
+	for _, l := range linksByName {
+		if l.Class != "vnic" && !inventory.IsMisc(*l) {
+			f.add(k.link(*l, *f))
+		}
+	}
 }
 
 // ordered is a list in another order. What it lists is not copied: that would take

@@ -27,6 +27,7 @@ func (f *Findings) judgeRest(k known) {
 		f.add(k.address(a, *f))
 	}
 	f.unseen(KindAddress, err)
+	f.unseen(KindPort, f.inv.Know(inventory.Ports))
 	homes, err := f.inv.Homes()
 	for _, h := range homes {
 		f.add(k.directory(h, *f))
@@ -309,7 +310,7 @@ func (f Findings) remains(died operation.OpenIntent) bool {
 		switch o.Kind {
 		case KindZone:
 			_, there = f.inv.Zone(o.Name)
-		case KindVNIC, KindEtherstub:
+		case KindVNIC, KindPort, KindEtherstub:
 			_, there = f.inv.Link(o.Name)
 		case KindDataset, KindVolume:
 			_, there = f.inv.Dataset(o.Name)

@@ -122,7 +122,9 @@ func (k known) learnInstances(view ledger.View) error {
 	for _, r := range records {
 		k.instances[r.ID] = r
 		for _, n := range r.Spec.NICs {
-			k.under[n.Over] = true
+			if !n.OPTE {
+				k.under[n.Over] = true
+			}
 		}
 		for _, d := range r.AllDisks() {
 			if dataset, ok := d.Volume(); ok {
@@ -136,7 +138,9 @@ func (k known) learnInstances(view ledger.View) error {
 			}
 			for _, v := range append(slices.Clone(incarnation.Guests), incarnation.Control) {
 				k.vnics[v.Name] = owner{recordedIncarnation{r, incarnation}, v}
-				k.under[v.Over] = true
+				if !v.Port {
+					k.under[v.Over] = true
+				}
 			}
 		}
 	}

@@ -43,6 +43,7 @@ func (v Verdict) NeedsALook() bool {
 const (
 	KindZone      = "zone"
 	KindVNIC      = "vnic"
+	KindPort      = "port" // of OPTE
 	KindEtherstub = "etherstub"
 	KindAddress   = "address"
 	KindDataset   = "dataset"
@@ -58,7 +59,7 @@ const (
 
 // Kinds lists the kinds in the order in which objects are reported.
 func Kinds() []string {
-	return []string{KindZone, KindVNIC, KindEtherstub, KindAddress, KindDataset, KindVolume, KindSnapshot, KindDirectory, KindConfig, KindKey, KindSecret, KindVM, KindRecord}
+	return []string{KindZone, KindVNIC, KindPort, KindEtherstub, KindAddress, KindDataset, KindVolume, KindSnapshot, KindDirectory, KindConfig, KindKey, KindSecret, KindVM, KindRecord}
 }
 
 // Object is one sledctl object on the sled, judged.

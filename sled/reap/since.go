@@ -62,7 +62,7 @@ func (k *known) changedSince(one, other ledger.View) error {
 			k.workedOn(KindZone, incarnation.Zone)
 			k.workedOn(KindDataset, incarnation.Dataset)
 			for _, v := range append([]record.VNIC{incarnation.Control}, incarnation.Guests...) {
-				k.workedOn(KindVNIC, v.Name)
+				k.workedOn(v.Kind(), v.Name)
 			}
 		}
 	}

@@ -65,16 +65,17 @@ func Commands() []Command {
 	asks := writes()
 	asks.Asks = true
 	add(asks, "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")
-	add(writes("dladm"), "vnic create", "vnic delete")
+	add(writes("dladm", "opteadm"), "vnic create")
+	add(writes("dladm"), "vnic delete")
 	add(writes("zfs"), "ledger heal", "storage rekey", "volume create", "volume delete", "volume rename", "volume resize")
 	add(writes("chmod", "zfs", "zpool"), "storage format")
 	add(writes("zlogin"), "instance adopt", "zone address", "zone bundle create", "zone exec")
 	add(writes("svcadm", "zlogin"), "propolis start")
 	add(writes("zoneadm"), "zone halt")
 	add(writes("dladm", "zoneadm"), "zone boot")
-	add(writes("dladm", "zfs", "zoneadm", "zonecfg"), "zone create", "zone delete")
+	add(writes("dladm", "opteadm", "zfs", "zoneadm", "zonecfg"), "zone create", "zone delete")
 	add(writes("svccfg", "zfs", "zoneadm", "zonecfg"), "base ensure", "base retire")
-	up := []string{"dladm", "mount", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}
+	up := []string{"dladm", "mount", "opteadm", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}
 	add(writes(up...), "agent", "instance delete", "instance edit", "instance ensure", "instance migrate", "instance start", "instance stop", "probe record --active", "reap")
 	add(writes(append([]string{"chmod", "ipadm", "route", "rsrvrctl", "zpool"}, up...)...), "bootstrap")
 	slices.SortFunc(all, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })

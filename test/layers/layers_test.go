@@ -109,6 +109,7 @@ func layers() map[string]place {
 		"sled/instance/layout":    {layer: 3, below: 5},
 		"sled/instance/secrets":   {layer: 3, below: 4},
 		"sled/instance/firstboot": {layer: 3, below: 5},
+		"sled/instance/ports":     {layer: 3, below: 4},
 		// What the operations of instances decide by: two sleds, and zones without a record.
 		"sled/instance/migration": {layer: 3, below: 3}, "sled/instance/adoption": {layer: 3, below: 3},
 
@@ -117,7 +118,7 @@ func layers() map[string]place {
 
 		"engine/plan": {layer: 1}, "engine/inventory": {layer: 1}, "engine/ledger": {layer: 1}, "engine/bundle": {layer: 1}, "engine/ledger/format": {layer: 1, below: 1},
 
-		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {},
+		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {}, "illumos/opte": {},
 		"illumos/ofmt":    {layer: -1}, // how dladm and ipadm print for programs
 		"sled/hardware":   {layer: 3},
 		"illumos/devtree": {layer: -1}, // what a machine is and where its disks are, for the packages of layer 0
@@ -131,7 +132,7 @@ func layers() map[string]place {
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {layer: -3, machine: all}, "host/fault": {layer: -3, below: 1}, "host/lock": {layer: -3, below: 1}, "host/privilege": {layer: -3, below: 1}, "host/device": {layer: -3, below: 1, machine: []use{useFiles}},
-		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/propolis/fat": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
+		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/opte": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/propolis/fat": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{"test/sledtest"}, machine: []use{useFiles}},                   // for tests
 		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice", "test/sledtest"}}, // for tests
 		"test/hosttest/expect": {imports: []string{"host"}, by: []string{}},                                                                                         // for tests

@@ -36,7 +36,11 @@ func Things(t testing.TB, comparable string) map[string][]string {
 		all["zone "+z.Name] = nil
 	}
 	for _, l := range world.Links {
-		all[l.Class+" "+l.Name] = nil
+		kind := l.Class
+		if kind == "misc" {
+			kind = "port" // of OPTE
+		}
+		all[kind+" "+l.Name] = nil
 	}
 	for _, stack := range world.Stacks {
 		for _, a := range stack.Addresses {

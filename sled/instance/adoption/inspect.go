@@ -286,11 +286,12 @@ func (s Inspection) devices(r *record.Record) error {
 			r.Spec.Disks = append(r.Spec.Disks, disk)
 		case spec.VirtioNetwork:
 			l, there := s.Inv.Link(b.VNIC)
-			if !there || l.Class != vnicClass {
+			n := s.limited(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})
+			if !there || l.Class != vnicClass && !(inventory.IsMisc(l) && n.OPTE) { // nothing but the memo tells all of a port
 				return fmt.Errorf("its NIC is %s, which is no VNIC of the sled", b.VNIC)
 			}
-			r.Incarnation.Guests = append(r.Incarnation.Guests, vnicOf(l))
-			r.Spec.NICs = append(r.Spec.NICs, s.limited(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}))
+			r.Incarnation.Guests = append(r.Incarnation.Guests, record.VNICOf(l.Name, n))
+			r.Spec.NICs = append(r.Spec.NICs, n)
 		case spec.BlobStorage:
 			told, err := firstboot.ReadBack(b.Base64)
 			if d.backend != spec.KeyCloudInit || err != nil {
@@ -306,13 +307,13 @@ func (s Inspection) devices(r *record.Record) error {
 	return nil
 }
 
-// limited is a NIC with the limits that the memo has of it.
+// limited is a NIC with the limits that the memo has of it, or with its place in a VPC.
 func (s Inspection) limited(n record.NIC) record.NIC {
 	home, _ := s.home()
 	memo, _ := record.ReadMemo(home)
 	for _, was := range memo.NICs {
 		if was.MAC == n.MAC {
-			n.AllowIP, n.MaxBW = was.AllowIP, was.MaxBW
+			n.AllowIP, n.MaxBW, n.OPTE, n.Port = was.AllowIP, was.MaxBW, was.OPTE, was.Port
 		}
 	}
 	return n

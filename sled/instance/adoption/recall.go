@@ -76,7 +76,7 @@ func remembered(s Defaults, c Chooser, seen Inspection, propolisID uuid.UUID) (r
 	r.Incarnation.Base, r.Incarnation.BaseDataset = seen.base(home)
 	names := lentTo(c, seen, len(r.Spec.NICs))
 	for i, n := range r.Spec.NICs {
-		r.Incarnation.Guests = append(r.Incarnation.Guests, record.VNIC{Name: names[i], Over: n.Over, MAC: n.MAC, VLAN: n.VLAN})
+		r.Incarnation.Guests = append(r.Incarnation.Guests, record.VNICOf(names[i], n))
 	}
 	r.Incarnation.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: s.ControlLink, MAC: r.Control}
 	return r, nil

@@ -10,10 +10,12 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/opte"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/vnic"
@@ -65,6 +67,7 @@ type seen struct {
 	inv     *inventory.Inventory
 	machine *spec.InstanceSpec     // that Propolis has; nil: it did not say
 	limits  map[string]vnic.Limits // of the guest VNICs; none where they could not be read
+	ports   map[string]opte.Inside // of the guest ports; none where they could not be read
 	sent    *spec.InstanceSpec     // that it was given; nil: that is not recorded
 	lost    bool                   // the digests of what Propolis has are not those of the record
 }
@@ -93,6 +96,7 @@ func Look(ctx context.Context, s instance.Settings, env operation.Env, view ledg
 	}
 	if c.Zone != nil && c.Zone.State == zone.Running {
 		look.limits = instance.LookLimits(ctx, env.Host, *r.Incarnation)
+		look.ports = ports.Ask(ctx, env.Host, *r.Incarnation)
 		c.Answers = look.ask(ctx, s.Blueprint(), env, view, r)
 	}
 	c.Rows = rows(s.Blueprint(), c.Instance, look)

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -92,6 +93,11 @@ func nicRows(i instance.Instance, look seen) []Row {
 // although it should not, if its limits are all that differs.
 func guestOf(r record.Record, look seen, v record.VNIC) (observed, verdict string, limited bool) {
 	observed, verdict = linkOf(look, v)
+	if in, asked := look.ports[v.Name]; verdict == Same && asked {
+		if lacks := ports.Lacks(r, v, in); lacks != "" {
+			return v.Name + ", " + lacks, Differs, false
+		}
+	}
 	limits, read := look.limits[v.Name]
 	if differs := limits.Differs(layout.LimitsOf(r, v)); verdict == Same && read && differs != "" {
 		return v.Name + ", " + differs, Differs, true
@@ -108,8 +114,10 @@ func linkOf(look seen, v record.VNIC) (observed, verdict string) {
 	switch {
 	case !there:
 		return "no " + v.Name, Differs
-	case l.Over != v.Over || l.MAC != v.MAC || l.VLAN != v.VLAN:
-		return v.Name + " is " + nicText(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}), Differs
+	case v.Port && look.inv.Know(inventory.Ports) != nil:
+		return unseen, ""
+	case !v.Is(l):
+		return v.Name + " is " + strings.TrimSpace(nicText(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})), Differs
 	}
 	return v.Name, Same
 }

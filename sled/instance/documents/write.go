@@ -68,7 +68,11 @@ func Text(r record.Record, own bool) (string, error) {
 	}
 	for _, n := range r.Spec.NICs {
 		b.WriteString("\n[[nics]]\n")
-		line("over", quoted(n.Over))
+		if n.OPTE {
+			writePort(line, n.Port)
+		} else {
+			line("over", quoted(n.Over))
+		}
 		line("mac", quoted(n.MAC))
 		if n.VLAN != 0 {
 			line("vlan", fmt.Sprint(n.VLAN))
@@ -81,6 +85,20 @@ func Text(r record.Record, own bool) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// writePort writes what a NIC in a VPC has instead of a link.
+func writePort(line func(key, value string), p record.Port) {
+	line("opte", "true")
+	line("vni", fmt.Sprint(p.VNI))
+	line("ip", quoted(p.IP))
+	line("subnet", quoted(p.Subnet))
+	line("gateway", quoted(p.Gateway))
+	for key, texts := range map[string][]string{"rules": p.Rules, "routes": p.Routes} {
+		if len(texts) > 0 {
+			line(key, `["`+strings.Join(texts, `", "`)+`"]`)
+		}
+	}
 }
 
 func writeDisks(b *strings.Builder, disks []record.Disk) {

@@ -153,6 +153,8 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 		VLAN    int      `json:"vlan,omitempty"`
 		AllowIP []string `json:"allow_ip,omitempty"`
 		MaxBW   int      `json:"max_bw,omitempty"`
+		OPTE    bool     `json:"opte,omitempty"`
+		record.Port
 	}
 	type cloudInit struct {
 		Hostname      string   `json:"hostname,omitempty"`

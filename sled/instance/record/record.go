@@ -115,15 +115,6 @@ type Incarnation struct {
 // ByHand is the Service of a Propolis that no service of its zone has started.
 const ByHand = "none"
 
-// VNIC is a VNIC that belongs to an incarnation. It carries no mark on the host: name,
-// MAC and lower link together say that it is sledctl's.
-type VNIC struct {
-	Name string `json:"name"`
-	Over string `json:"over"`
-	MAC  string `json:"mac"`
-	VLAN int    `json:"vlan,omitempty"`
-}
-
 // Pool is the one that its zone lies on.
 func (r Incarnation) Pool() string {
 	pool, _, _ := strings.Cut(r.Dataset, "/")
@@ -412,7 +403,7 @@ func (r Record) HasZone(zoneName string) bool {
 func (r Record) Objects() []operation.Object {
 	objects := []operation.Object{{Kind: "zone", Name: r.Incarnation.Zone}, {Kind: "dataset", Name: r.Incarnation.Dataset}}
 	for _, v := range r.Incarnation.VNICs() {
-		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
+		objects = append(objects, operation.Object{Kind: v.Kind(), Name: v.Name, Identity: v.MAC})
 	}
 	return objects
 }

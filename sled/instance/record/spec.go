@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,10 +64,16 @@ type NIC struct {
 	AllowIP []string `json:"allow_ip,omitempty" toml:"allow_ip"`
 	// MaxBW is how many million bits the guest may send, and get, in a second; 0: any.
 	MaxBW int `json:"max_bw,omitempty" toml:"max_bw"`
+	// OPTE says that the NIC is a port in a VPC, with none of the above but the MAC.
+	OPTE bool `json:"opte,omitempty" toml:"opte"`
+	Port
 }
 
-// LinkText is what it is over: "net0 vlan 100".
+// LinkText is what it is over, e.g. "net0 vlan 100" or "opte vni 100".
 func (n NIC) LinkText() string {
+	if n.OPTE {
+		return fmt.Sprintf("opte vni %d", n.VNI)
+	}
 	if n.VLAN == 0 {
 		return n.Over
 	}
@@ -210,8 +217,9 @@ func (d Disk) Normal() (Disk, error) {
 	return d, nil
 }
 
-// ParseNIC reads [over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…; the empty string is a NIC with
-// every default.
+// ParseNIC reads [over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…, or of a NIC in a VPC
+// opte,vni=N,ip=IP,subnet=CIDR[,mac=M][,gateway=IP][,rule=RULE]…[,route=ROUTE]…; the empty string is a NIC
+// with every default.
 func ParseNIC(s string) (NIC, error) {
 	var n NIC
 	if s == "" {
@@ -234,14 +242,26 @@ func ParseNIC(s string) (NIC, error) {
 			}
 		case key == "allow-ip" && value != "":
 			n.AllowIP = append(n.AllowIP, value)
+		case n.takePort(word):
 		default:
-			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M, vlan=V and max-bw=N, each at most once, and allow-ip=IP, separated by commas"}
+			return NIC{}, &InputError{Field: "nic", Value: s, Want: nicWords}
 		}
 	}
 	return n.Normal()
 }
 
+const nicWords = "over=LINK, mac=M, vlan=V and max-bw=N, each at most once, and allow-ip=IP, separated by commas; or opte, vni=N, ip=IP, subnet=CIDR, gateway=IP and mac=M, each at most once, and rule=RULE and route=ROUTE"
+
 func (n NIC) Normal() (NIC, error) {
+	if bare := (NIC{OPTE: true, MAC: n.MAC, Port: n.Port}); n.OPTE != !n.Port.isZero() || n.OPTE && !reflect.DeepEqual(n, bare) {
+		return NIC{}, &InputError{Field: "nic", Value: NicText([]NIC{n}), Want: nicWords}
+	}
+	if n.OPTE {
+		var err error
+		if n.Port, err = n.Port.normal(); err != nil {
+			return NIC{}, err
+		}
+	}
 	if n.Over != "" {
 		if err := vnic.ValidateName(n.Over); err != nil {
 			return NIC{}, fmt.Errorf("nic over: %w", err)
@@ -368,6 +388,9 @@ func NicText(nics []NIC) string {
 	var parts []string
 	for _, n := range nics {
 		text := "over=" + n.Over + ",mac=" + n.MAC
+		if n.OPTE {
+			text = n.Port.text() + ",mac=" + n.MAC
+		}
 		if n.VLAN != 0 {
 			text += ",vlan=" + strconv.Itoa(n.VLAN)
 		}
