@@ -27,6 +27,8 @@ require (
 require (
 	github.com/coder/websocket v1.8.15
 	github.com/creack/pty v1.1.24
+	github.com/klauspost/compress v1.20.4
+	github.com/therootcompany/xz v1.0.1
 )
 
 require (

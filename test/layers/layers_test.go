@@ -115,6 +115,7 @@ func layers() map[string]place {
 
 		"engine/plan": {layer: 1}, "engine/inventory": {layer: 1}, "engine/ledger": {layer: 1}, "engine/bundle": {layer: 1}, "engine/ledger/format": {layer: 1, below: 1},
 
+		"image": {}, "image/qcow2": {below: 1}, // disks in files: pure
 		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {},
 		"illumos/ofmt":    {layer: -1}, // how dladm and ipadm print for programs
 		"sled/hardware":   {layer: 3},
@@ -166,6 +167,8 @@ func libraries() map[string][]string {
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"commands/terminal"},
+		"github.com/klauspost/compress":     {"image", "image/qcow2"},
+		"github.com/therootcompany/xz":      {"image"},
 		"github.com/creack/pty":             {"docs/pictures"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {"test/sledtest"},
