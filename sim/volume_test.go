@@ -45,7 +45,7 @@ func TestVolumesHoldWhatIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at, text := range map[int64]string{0: "here", 512 << 20: "late"} {
+	for at, text := range map[int64]string{0: "here", 32 << 20: "late"} {
 		if n, err := f.WriteAt([]byte(text), at); n != 4 || err != nil {
 			t.Fatal(n, err)
 		}
