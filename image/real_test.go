@@ -1,4 +1,4 @@
-package image
+package image_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/image"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
@@ -89,7 +90,7 @@ func TestRealImages(t *testing.T) {
 		"overlay": "backing file", "extended": "extended L2", "split": "another file", "vmdk": "a VMDK", "vdi": "a VDI", "vhdx": "a VHDX", "vpc": "a VHD", "qed": "a QED", "fixed": "a VHD",
 	} {
 		i, err := openFile(filepath.Join(dir, name))
-		e, ok := err.(*Refused)
+		e, ok := err.(*image.Refused)
 		if !ok || !strings.Contains(e.Error(), want) || !strings.Contains(e.Hint(), "run: qemu-img convert") {
 			t.Errorf("%s: %+v, %v", name, i, err)
 		}
@@ -115,12 +116,12 @@ func randomDisk(size int) []byte {
 	return d
 }
 
-func openFile(name string) (*Image, error) {
+func openFile(name string) (*image.Image, error) {
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	return Open(context.Background(), name, bytes.NewReader(raw), int64(len(raw)))
+	return image.Open(context.Background(), name, bytes.NewReader(raw), int64(len(raw)))
 }
 
 func readFile(name string) ([]byte, error) {
@@ -128,6 +129,13 @@ func readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	disk, _, err := contents(i)
+	var disk []byte
+	err = i.Walk(context.Background(), func(_, length int64, data []byte) error {
+		if data == nil {
+			data = make([]byte, length)
+		}
+		disk = append(disk, data...)
+		return nil
+	})
 	return disk, err
 }

@@ -14,6 +14,7 @@ const (
 	PropertyInstance = "sledctl:instance" // the instance's id, on its zone's dataset
 	PropertySpec     = "sledctl:spec"     // next to it: what the instance is, where the ledger is lost
 	PropertyBase     = "sledctl:base"     // on a base zone's dataset; what it is valid for
+	PropertyImage    = "sledctl:image"    // the image's id, on its volume
 	PropertyLedger   = "sledctl:ledger"   // the witness of the ledger, on a pool's root
 
 	AttrInstance = "sledctl-instance" // the instance's id, on its zone

@@ -65,6 +65,7 @@ func layers() map[string]place {
 		"commands/base":        {layer: 7, below: 1},
 		"commands/bootstrap":   {layer: 7, below: 1},
 		"commands/doctor":      {layer: 7, below: 2},                                                // bootstrap runs its checks
+		"commands/image":       {layer: 7, below: 1, machine: []use{useFiles}},                      // images lie where the operator stands
 		"commands/instance":    {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // an editor
 		"commands/ledger":      {layer: 7, below: 1},
 		"commands/probe":       {layer: 7, below: 1, machine: []use{useFiles}}, // archives
@@ -99,7 +100,7 @@ func layers() map[string]place {
 		"sled/reap":          {layer: 4},
 		"sled/doctor":        {layer: 4}, // status shows its last result
 
-		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
+		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/image": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
 
 		// Above their parent: what asks for an instance, and who follows one.
 		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1}, "sled/instance/comparison": {layer: 3, below: -1}, "sled/instance/logs": {layer: 3, below: -1},
@@ -149,7 +150,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "image", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}
