@@ -3,6 +3,7 @@ package image
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 // New is the command image.
 func New(env *cli.Env) *cobra.Command {
 	cmd := cli.Group("image", "Import, list and delete disk images", "")
-	cmd.AddCommand(newImport(env), newList(env), newGet(env), newDelete(env))
+	cmd.AddCommand(newImport(env), newList(env), newGet(env), newDelete(env), newPrune(env), newExport(env))
 	return cmd
 }
 
@@ -155,6 +156,39 @@ func newDelete(env *cli.Env) *cobra.Command {
 	env.AddOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
 	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return names(ctx, env) })
+	return cmd
+}
+
+func newPrune(env *cli.Env) *cobra.Command {
+	var m cli.Mutation
+	cmd := &cobra.Command{
+		Use: "prune", Short: "Delete every image that no disk was cloned from",
+		Long: `Delete every image that no disk was cloned from. It prints the names of those that it has deleted; -n shows what would
+be deleted.`,
+		Example: `  sledctl image prune -n`,
+		Args:    cobra.NoArgs,
+		RunE: env.Run(func(ctx context.Context, _ []string) error {
+			_, op, err := env.Operation()
+			if err != nil {
+				return err
+			}
+			names, reports, err := image.Prune(ctx, op, m.Dry())
+			switch {
+			case err != nil:
+				return failure.WithReport(err, reports...)
+			case m.Dry():
+				return env.PrintPlan(m, reports...)
+			}
+			for _, name := range names {
+				if _, err := fmt.Fprintln(env.Streams.Out, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+	m.Add(cmd, false)
+	env.AddOutput(cmd)
 	return cmd
 }
 

@@ -70,6 +70,28 @@ func Delete(ctx context.Context, env operation.Env, ref string, dryRun bool) (th
 	return true, report, err
 }
 
+// Prune removes every image that nothing was cloned from, one after the other, and ends with the
+// first that cannot be. It names those that it has removed, or would.
+func Prune(ctx context.Context, env operation.Env, dryRun bool) (names []string, reports []operation.Report, err error) {
+	view, err := operation.Decided(ctx, env, dryRun)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := List(ctx, env.Host, view)
+	for _, i := range all {
+		if len(i.Clones) > 0 {
+			continue
+		}
+		_, report, failed := Delete(ctx, env, i.ID, dryRun)
+		reports = append(reports, report)
+		if failed != nil {
+			return names, reports, failed
+		}
+		names = append(names, i.Name)
+	}
+	return names, reports, err
+}
+
 // removal removes what exists of an image. A volume of its name that is another one is
 // left alone.
 func removal(r Record, inv *inventory.Inventory) operation.Decision {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -78,11 +77,11 @@ func (e *NameError) Error() string {
 
 func (*NameError) Kind() fault.Kind { return fault.Usage }
 
-var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-
 // ValidateName refuses what cannot name an image (*NameError).
 func ValidateName(name string) error {
-	if _, err := uuid.Parse(name); err == nil || !nameForm.MatchString(name) {
+	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
+	_, notID := uuid.Parse(name)
+	if notID == nil || name == "" || len(name) > 63 || !strings.Contains(first, name[:1]) || strings.Trim(name, first+"._-") != "" {
 		return &NameError{Name: name}
 	}
 	return nil
