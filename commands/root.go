@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/commands/doctor"
 	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/history"
+	"github.com/sledctl/sledctl/commands/image"
 	"github.com/sledctl/sledctl/commands/instance"
 	"github.com/sledctl/sledctl/commands/ledger"
 	"github.com/sledctl/sledctl/commands/nics"
@@ -45,6 +46,7 @@ func topLevel() []cli.Word {
 		{Name: "storage", Make: storage.New},
 		{Name: "volume", Make: volume.New},
 		{Name: "base", Make: base.New},
+		{Name: "image", Make: image.New},
 		{Name: "vnic", Make: vnic.New},
 		{Name: "zone", Make: zone.New},
 		{Name: "propolis", Make: propolis.New},

@@ -20,6 +20,7 @@ const (
 	KeyEpoch     = "agent/epoch" // counts the starts of agents
 	KeyDisk      = "disk/"       // disk/IDENTITY: a physical disk and its pool
 	KeyBase      = "base/"       // base/POOL/GENERATION: a base zone
+	KeyImage     = "image/"      // image/ID: a disk that others are cloned from
 	KeySpare     = "spare/"      // spare/PROPOLIS-ID: a zone that is cloned ahead
 	KeyVolume    = "volume/"     // volume/ID: a volume that VMs have as a disk
 	KeyNetwork   = "network"     // what was decided of the control network
@@ -38,7 +39,7 @@ func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
 		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyMoved, "nicsync"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
-		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyVolume, "volume"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
+		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyImage, "image"}, {KeyVolume, "volume"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }
 

@@ -158,6 +158,19 @@ func ValidVolume(name string) bool {
 	return !id
 }
 
+// imagePrefix opens the names of the volumes that hold images, and is followed by the image's id.
+const imagePrefix = "sledctl_image_"
+
+// Image is the volume of an image on a pool: next to what its zones lie in, so encrypted where
+// they are. A pool on an M.2 holds none: ok is false.
+func Image(pool string, id uuid.UUID) (dataset string, ok bool) {
+	parent, ok := ZoneParent(pool)
+	return path.Join(path.Dir(parent.Dataset), imagePrefix+id.String()), ok
+}
+
+// VolumeDevice is the device of a volume to which bytes are written (usr/src/uts/common/fs/zfs/zvol.c).
+func VolumeDevice(dataset string) string { return "/dev/zvol/rdsk/" + dataset }
+
 // Debug is the dataset of a pool for what is kept for inspection after a
 // failure: crypt/debug of a U.2's pool, debug of an M.2's (U2_DEBUG_DATASET and
 // M2_DEBUG_DATASET of oxidecomputer/omicron). Other pools have none.

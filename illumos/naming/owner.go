@@ -15,6 +15,7 @@ const (
 	PropertySpec     = "sledctl:spec"     // next to it: what the instance is, where the ledger is lost
 	PropertyBase     = "sledctl:base"     // on a base zone's dataset; what it is valid for
 	PropertyVolume   = "sledctl:volume"   // a volume's id, on the volume
+	PropertyImage    = "sledctl:image"    // the image's id, on its volume
 	PropertyLedger   = "sledctl:ledger"   // the witness of the ledger, on a pool's root
 
 	AttrInstance = "sledctl-instance" // the instance's id, on its zone

@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
@@ -26,6 +27,7 @@ type known struct {
 	zones     map[string]recordedIncarnation // by zone name
 	vnics     map[string]owner               // by link name
 	bases     map[string]base.Record         // by zone name
+	images    map[string]image.Record        // by id
 	newest    map[string]int                 // newest finished generation, by pool
 	held      map[string]network.Hold        // by kind and name
 	volumes   map[string]volume.Record       // by dataset
@@ -92,12 +94,12 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 	k := known{
 		names: names, boot: boot, now: now,
 		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
-		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
+		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, newest: map[string]int{}, images: map[string]image.Record{}, held: map[string]network.Hold{},
 		volumes: map[string]volume.Record{}, disks: map[string][]string{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 		again: func(record.Record) bool { return false },
 	}
-	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnHolds, k.learnVolumes} {
+	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnImages, k.learnHolds, k.learnVolumes} {
 		if err := learn(view); err != nil {
 			return known{}, err
 		}
@@ -154,6 +156,14 @@ func (k known) learnBases(view ledger.View) error {
 		if b.UUID != "" {
 			k.newest[b.Pool] = max(k.newest[b.Pool], b.Generation)
 		}
+	}
+	return err
+}
+
+func (k known) learnImages(view ledger.View) error {
+	images, err := image.All(view)
+	for _, i := range images {
+		k.images[i.ID] = i
 	}
 	return err
 }

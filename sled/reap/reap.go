@@ -168,7 +168,7 @@ func needed() []inventory.Part {
 func (s Settings) Wants() inventory.Want {
 	want := inventory.Want{
 		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
-		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase, naming.PropertyVolume}, Directories: []string{inventory.VMDirectory, zone.Dir},
+		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase, naming.PropertyImage, naming.PropertyVolume}, Directories: []string{inventory.VMDirectory, zone.Dir},
 	}
 	if s.Keys != "" {
 		want.Directories = append(want.Directories, s.Keys)

@@ -65,6 +65,7 @@ func layers() map[string]place {
 		"commands/base":        {layer: 7, below: 1},
 		"commands/bootstrap":   {layer: 7, below: 1},
 		"commands/doctor":      {layer: 7, below: 2},                                                // bootstrap runs its checks
+		"commands/image":       {layer: 7, below: 1, machine: []use{useFiles}},                      // images lie where the operator stands
 		"commands/instance":    {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // an editor
 		"commands/ledger":      {layer: 7, below: 1},
 		"commands/probe":       {layer: 7, below: 1, machine: []use{useFiles}}, // archives
@@ -100,7 +101,7 @@ func layers() map[string]place {
 		"sled/reap":          {layer: 4},
 		"sled/doctor":        {layer: 4}, // status shows its last result
 
-		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/volume": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
+		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/image": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/volume": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
 
 		// Above their parent: what asks for an instance, and who follows one.
 		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1}, "sled/instance/comparison": {layer: 3, below: -1}, "sled/instance/logs": {layer: 3, below: -1},
@@ -118,6 +119,7 @@ func layers() map[string]place {
 
 		"engine/plan": {layer: 1}, "engine/inventory": {layer: 1}, "engine/ledger": {layer: 1}, "engine/bundle": {layer: 1}, "engine/ledger/format": {layer: 1, below: 1},
 
+		"image": {}, "image/qcow2": {below: 1}, // disks in files: pure
 		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {}, "illumos/opte": {},
 		"illumos/ofmt":    {layer: -1}, // how dladm and ipadm print for programs
 		"sled/hardware":   {layer: 3},
@@ -151,7 +153,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "volume", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "image", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "volume", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}
@@ -170,6 +172,8 @@ func libraries() map[string][]string {
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"github.com/diskfs/go-diskfs":       {"propolis/cidata"},
 		"golang.org/x/term":                 {"commands/terminal"},
+		"github.com/klauspost/compress":     {"image", "image/qcow2"},
+		"github.com/therootcompany/xz":      {"image"},
 		"github.com/creack/pty":             {"docs/pictures"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {"test/sledtest"},

@@ -57,6 +57,7 @@ type row struct {
 func rows() []row {
 	const spare = "vnic create spare0 --over net0 --mac 02:08:20:00:00:07"
 	const db1 = "volume create db1 --size 1G"
+	const debian = "image import ../../image/testdata/disk.xz --name debian"
 	const arrive = "instance ensure -f DOCUMENT --migrate-from 10.78.0.2:12400 --migration-id 66666666-6666-4666-8666-666666666666"
 	steps := []string{
 		"vnic create --instance web1" + sledtest.Web1NICs, "zone create --instance web1", "zone boot --instance web1",
@@ -108,6 +109,9 @@ func rows() []row {
 		{name: "base", fits: oneBase, prepare: (*scene).noBase, line: "base ensure", ends: []string{}, stays: true},
 		{name: "no base and no spares", config: spared(), noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
+		{name: "an image", line: debian, ends: []string{"image delete debian"}},
+		{name: "no image", adds: true, ready: []string{debian}, line: "image delete debian", ends: []string{}},
+		{name: "no images", adds: true, ready: []string{debian}, line: "image prune", ends: []string{}},
 		{name: "reap", fits: oneBase, prepare: (*scene).scatter, line: "reap"},
 		{name: "reap after a reboot", fits: mindful, mortal: true, ready: []string{sledtest.Web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
 		{name: "reap all", fits: func(r lattice.Row) bool { return unprotected(r) && !fromImages(r) }, ready: []string{sledtest.Web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
@@ -157,7 +161,7 @@ func secretTuned() string {
 // unchanging are the commands that change nothing on a sled.
 func unchanging() []string {
 	return strings.Fields(`
-		status doctor top storage-list storage-check base-list vnic-list volume-list volume-get zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
+		status doctor top storage-list storage-check base-list image-list image-get image-export vnic-list volume-list volume-get zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
 		instance-list instance-get instance-history instance-logs instance-console instance-wait instance-watch events history trace ledger-show ledger-check ledger-export config-show config-check version completion`)
 }
 
