@@ -72,6 +72,8 @@ func rows() []row {
 		{name: "spares filled up", config: spared(), adds: true, ready: []string{"reap --all --yes"}, line: "bootstrap", ends: []string{"reap --all --yes"}, stays: true},
 		{name: "ensure from images", fits: fromImages, line: sledtest.Web1},
 		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},
+		{name: "ensure with cloud-init data", line: sledtest.Web1 + " --hostname shop"},
+		{name: "cloud-init data of a guest that runs", adds: true, ready: []string{sledtest.Web1}, line: "instance ensure web1 --hostname shop"},
 		{name: "recreate", ready: []string{sledtest.Web1}, line: "instance ensure web1 --cpus 4 --recreate"},
 		{name: "protect", fits: unprotected, ready: []string{sledtest.Web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
 		{name: "ensure all", adds: true, boots: true, ready: []string{sledtest.Web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
