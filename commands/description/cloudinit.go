@@ -1,10 +1,13 @@
 package description
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -120,4 +123,23 @@ func readCloudInit(streams *terminal.Streams, document string, w instance.Wanted
 	var err error
 	w.CloudInit.SSHKeys, err = keysOf(streams, "ssh_keys", w.CloudInit.SSHKeys, at)
 	return w, err
+}
+
+// WarnOfUserData warns of user-data whose beginning says no kind to cloud-init, which passes over
+// it then (INCLUSION_TYPES_MAP in cloudinit/handlers/__init__.py of canonical/cloud-init).
+func WarnOfUserData(progress *cli.Progress, w instance.Wanted) {
+	text := w.CloudInit.UserData
+	if text == nil || *text == "" || spec.IsSealed(*text) {
+		return
+	}
+	body := *text
+	if first, rest, _ := strings.Cut(body, "\n"); strings.HasPrefix(first, "## template: sledctl") {
+		body = rest
+	}
+	for _, kind := range []string{"#!", "#cloud-config", "#cloud-boothook", "#include", "#part-handler", "#upstart-job", "## template:", "Content-Type:", "MIME-Version:", "From "} {
+		if strings.HasPrefix(body, kind) {
+			return
+		}
+	}
+	progress.Warn(errors.New("cloud-init passes over user-data that does not begin with #cloud-config, #! or another of its kinds"))
 }

@@ -64,6 +64,7 @@ func Wanted(e *cli.Env, f Flags) (instance.Wanted, error) {
 	if err != nil {
 		return instance.Wanted{}, err
 	}
+	WarnOfUserData(e.Progress, w)
 	w, err = WithMachine(e, w)
 	if w.Machine != nil {
 		warnOfSpec(e.Progress, w.Machine.File, *w.Machine)

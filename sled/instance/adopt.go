@@ -86,7 +86,10 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found adoption.U
 				return adoption.Inspection{}, err
 			}
 			seen, err = adoption.Inspect(ctx, s.Blueprint(), h, found, boot)
-			seen.Key = []byte(env.NewID() + env.NewID())
+			if err == nil {
+				v := secrets.Look(s.SecretDir, env, h.Files(), id, record.Record{}, true, seen.Inv)
+				seen.Key, seen.Kept = v.Key, v.Kept
+			}
 			return seen, err
 		},
 		Decide: func(view ledger.View, seen adoption.Inspection, at operation.Stamp) (operation.Decision, error) {
@@ -166,6 +169,9 @@ func adoptedRecord(s Settings, view ledger.View, seen adoption.Inspection, at op
 	var d operation.Decision
 	if r, d.Ahead, err = sealed(s, r, seen, at); err != nil {
 		return operation.Decision{}, record.Record{}, err
+	}
+	if r.Secrets != "" { // else those that there are may be all that is left
+		d.Behind = secrets.Dropping(r.Name, r.Secrets, seen.Kept...)
 	}
 	d.OnSuccess, err = r.Replaces(old)
 	d.OnSuccess = append(d.OnSuccess, migration.Returned(view, r.ID)...)

@@ -446,7 +446,7 @@ func (p *progress) comparePropolis(b layout.Blueprint, r record.Record, seen Obs
 	p.enabled = state == smf.Online || layout.PackagingOf(b, *r.Incarnation).ByItself && state != smf.Disabled
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID
-	p.noted = p.noted || p.ensured
+	p.noted = p.noted || p.ensured && record.TellsCloudInit(p.memo.Value, r)
 	p.running = p.ensured && seen.Inside.VM.State == "Running"
 }
 

@@ -37,7 +37,7 @@ func Read(disk []byte) (Volume, error) {
 	if g.sectors == 0 {
 		g.sectors = int(binary.LittleEndian.Uint32(disk[32:]))
 	}
-	if g.sector == 0 || g.cluster == 0 || g.tableSize == 0 || g.sectors*g.sector > len(disk) || g.data() >= g.sectors*g.sector {
+	if g.sector == 0 || g.cluster == 0 || g.tables == 0 || g.tableSize == 0 || g.sectors*g.sector > len(disk) || g.data() >= g.sectors*g.sector {
 		return Volume{}, errNone
 	}
 	return g.root()

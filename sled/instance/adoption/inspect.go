@@ -38,7 +38,8 @@ type Inspection struct {
 	Control  ipadm.Address // on which its Propolis answers
 	Routes   []ipadm.Route
 	Machine  propolis.Description
-	Key      []byte // of the digests of its secrets, if it has any
+	Key      []byte   // of the digests of its secrets, if it has any
+	Kept     []string // the files that there are of its secrets
 }
 
 // NotAdoptableError is an unrecorded zone that cannot be adopted.

@@ -48,7 +48,7 @@ type meta struct {
 }
 
 // ReadBack is the data that a volume, in base64, was made of, as far as it shows: templates are
-// filled in. Errors: those of what is no volume of sledctl's.
+// filled in. Errors: those of what is no such volume.
 func ReadBack(volume string) (*record.CloudInit, error) {
 	image, err := base64.StdEncoding.DecodeString(volume)
 	if err != nil {

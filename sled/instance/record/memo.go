@@ -48,6 +48,16 @@ func MemoOf(r Record) string {
 	return string(data)
 }
 
+// TellsCloudInit reports whether a memo has the cloud-init data of a record as it should: that
+// alone changes while a VM runs. One that cannot be read says all that it will.
+func TellsCloudInit(memo string, r Record) bool {
+	var is, wanted Memo
+	if json.Unmarshal([]byte(memo), &is) != nil || json.Unmarshal([]byte(MemoOf(r)), &wanted) != nil {
+		return true
+	}
+	return is.Secret == wanted.Secret && is.CloudInit.Same(wanted.CloudInit)
+}
+
 // ReadMemo reads that of a dataset which carries one itself. One that cannot be
 // read is none.
 func ReadMemo(d zfs.Dataset) (Memo, bool) {
