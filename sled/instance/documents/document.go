@@ -75,7 +75,7 @@ func documentKeys() map[string][]string {
 	return map[string][]string{
 		"":      {"id", "name", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "spec"},
 		"disks": {"path", "readonly"},
-		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes"},
+		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes", "snat", "ephemeral_ip", "floating_ips"},
 	}
 }
 
