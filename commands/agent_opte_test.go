@@ -33,7 +33,8 @@ func inVPC(t *testing.T, instance string) sledtest.Registration {
 	b := sledtest.VMBody(t, 48, instance, 1)
 	b["propolis_addr"] = "[fd00:1122:3344:101::77]:12400"
 	local := b["local_config"].(map[string]any)
-	local["external_ips"] = map[string]any{"v4": map[string]any{"floating_ips": []any{}}}
+	v4 := local["external_ips"].(map[string]any)["v4"].(map[string]any) // it has a source_nat
+	v4["floating_ips"] = []any{"203.0.113.9", "203.0.113.8"}
 	nic := local["nics"].([]any)[0]
 	rule := func(extra map[string]any) map[string]any {
 		r := map[string]any{"status": "enabled", "direction": "inbound", "action": "allow", "priority": 65534, "targets": []any{nic}}
@@ -59,8 +60,8 @@ func TestNICsInVPCsArePorts(t *testing.T) {
 	s.Run("bootstrap")
 	a := s.StartAgent(t, s.Host())
 	for why, change := range map[string]func(local map[string]any){
-		"external_ips: VMs have no external addresses": func(local map[string]any) {
-			local["external_ips"] = map[string]any{"v4": map[string]any{"ephemeral_ip": "203.0.113.1", "floating_ips": []any{}}}
+		"external_ips: v6: the primary NIC has v4 addresses only": func(local map[string]any) {
+			local["external_ips"] = map[string]any{"v6": map[string]any{"ephemeral_ip": "fd00::7", "floating_ips": []any{}}}
 		},
 		"a NIC has addresses of one family here": func(local map[string]any) {
 			local["nics"].([]any)[0].(map[string]any)["ip_config"].(map[string]any)["type"] = "dual_stack"
@@ -87,7 +88,7 @@ func TestNICsInVPCsArePorts(t *testing.T) {
 	var seen []string
 	if err := s.World().View(t.Context(), func(tx *world.Tx) error {
 		for _, p := range tx.OPTE().Ports {
-			seen = append(seen, p.Name+" "+p.IP+" "+p.Subnet)
+			seen = append(seen, strings.Join(append([]string{p.Name, p.IP, p.Subnet, p.SNAT}, p.Floating...), " "))
 			for _, r := range p.Rules["firewall in"].Rules {
 				seen = append(seen, strings.Join(r.Predicates, " "))
 			}
@@ -96,7 +97,7 @@ func TestNICsInVPCsArePorts(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"vnic_propolis_guest0 172.30.0.5 172.30.0.0/22", "inner.ip.proto=TCP inner.ulp.dst=22,∈(8000..=8002) meta: vni=100", "inner.ip.proto=TCP inner.ulp.dst=22,∈(8000..=8002) inner.ip.src=10.0.0.7", "inner.icmp.type=8"}
+	want := []string{"vnic_propolis_guest0 172.30.0.5 172.30.0.0/22 203.0.113.1/0-16383 203.0.113.8 203.0.113.9", "inner.ip.proto=TCP inner.ulp.dst=22,∈(8000..=8002) meta: vni=100", "inner.ip.proto=TCP inner.ulp.dst=22,∈(8000..=8002) inner.ip.src=10.0.0.7", "inner.icmp.type=8"}
 	for _, one := range want {
 		if !strings.Contains(strings.Join(seen, "\n"), one) {
 			t.Errorf("%q has no %s", seen, one)

@@ -15,13 +15,19 @@ type PortSnapshot struct {
 	IP      string   `json:"ip"`
 	Subnet  string   `json:"subnet"`
 	Gateway string   `json:"gateway"`
-	Rules   []string `json:"rules"` // of all its layers
+	Outside []string `json:"outside,omitempty"` // its addresses there
+	Rules   []string `json:"rules"`             // of all its layers
 }
 
 // opte shows the ports, and where addresses of VPCs are. The links below are set once and stay.
 func (s *Snapshot) opte(tx *world.Tx) {
 	for _, p := range tx.OPTE().Ports {
 		port := PortSnapshot{Name: p.Name, VNI: p.VNI, IP: p.IP, Subnet: p.Subnet, Gateway: p.Gateway}
+		for _, ip := range append([]string{p.SNAT, p.Ephemeral}, p.Floating...) {
+			if ip != "" {
+				port.Outside = append(port.Outside, ip)
+			}
+		}
 		for table, rules := range p.Rules {
 			for _, r := range rules.Rules {
 				port.Rules = append(port.Rules, fmt.Sprintf("%s %d %q %s", table, r.Priority, r.Predicates, r.Action))

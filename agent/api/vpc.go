@@ -31,6 +31,12 @@ func (l Local) PortOf(n NIC) (record.Port, error) {
 		return record.Port{}, errors.New("ip_config: a NIC has no transit_ips here")
 	}
 	p := record.Port{VNI: int(n.VNI), IP: config.Value.IP.String(), Subnet: config.Value.Subnet.Masked().String()}
+	if n.Primary { // the others have none (omicron illumos-utils/src/opte/port_manager.rs)
+		var err error
+		if p.External, err = l.external(config.Type); err != nil {
+			return p, fmt.Errorf("external_ips: %w", err)
+		}
+	}
 	for _, data := range l.FirewallRules {
 		rules, err := rulesFor(n, data)
 		if err != nil {
@@ -41,24 +47,45 @@ func (l Local) PortOf(n NIC) (record.Port, error) {
 	return p, nil
 }
 
+// external are the addresses of a VM outside its VPC, of its primary NIC's family. Those of another one have no
+// NIC to be on.
+func (l Local) external(family string) (e record.External, err error) {
+	type addresses struct {
+		NAT *struct {
+			IP    netip.Addr `json:"ip"`
+			First uint16     `json:"first_port"`
+			Last  uint16     `json:"last_port"`
+		} `json:"source_nat"`
+		Ephemeral *string  `json:"ephemeral_ip"`
+		Floating  []string `json:"floating_ips"`
+	}
+	var all map[string]*addresses
+	if len(l.ExternalIPs) == 0 {
+		return e, nil
+	}
+	if err := json.Unmarshal(l.ExternalIPs, &all); err != nil {
+		return e, err
+	}
+	for of, a := range all {
+		switch {
+		case a == nil || a.NAT == nil && a.Ephemeral == nil && len(a.Floating) == 0:
+			continue
+		case of != family:
+			return e, fmt.Errorf("%s: the primary NIC has %s addresses only", of, family)
+		}
+		if a.NAT != nil {
+			e.SNAT = fmt.Sprintf("%s/%d-%d", a.NAT.IP, a.NAT.First, a.NAT.Last)
+		}
+		if a.Ephemeral != nil {
+			e.Ephemeral = *a.Ephemeral
+		}
+		e.Floating = a.Floating
+	}
+	return e, nil
+}
+
 // CheckPorts says what else a VM in a VPC is given that no port has here.
 func (l Local) CheckPorts() error {
-	type family struct {
-		NAT       json.RawMessage `json:"source_nat"`
-		Ephemeral *string         `json:"ephemeral_ip"`
-		Floating  []string        `json:"floating_ips"`
-	}
-	var external struct{ V4, V6 *family }
-	if len(l.ExternalIPs) > 0 {
-		if err := json.Unmarshal(l.ExternalIPs, &external); err != nil {
-			return fmt.Errorf("external_ips: %w", err)
-		}
-	}
-	for _, f := range []*family{external.V4, external.V6} {
-		if f != nil && (len(f.NAT) > 0 && string(f.NAT) != "null" || f.Ephemeral != nil || len(f.Floating) > 0) {
-			return errors.New("external_ips: VMs have no external addresses on this sled")
-		}
-	}
 	switch {
 	case len(l.Subnets) > 0:
 		return errors.New("attached_subnets: VMs have no attached subnets on this sled")

@@ -28,6 +28,16 @@ func createCommand(p Create) host.Command {
 		"create-xde", p.Name, "--guest-mac", p.MAC, "--private-ip", p.IP.String(), "--vpc-subnet", p.Subnet.String(),
 		"--gateway-mac", GatewayMAC, "--gateway-ip", p.Gateway.String(), "--vpc-vni", strconv.Itoa(p.VNI), "--src-underlay-addr", p.Physical.String(),
 	}
+	if ip, ports, has := strings.Cut(p.SNAT, "/"); has {
+		first, last, _ := strings.Cut(ports, "-")
+		args = append(args, "--snat-ip", ip, "--snat-start", first, "--snat-end", last)
+	}
+	if p.Ephemeral != "" {
+		args = append(args, "--ephemeral-ip", p.Ephemeral)
+	}
+	for _, ip := range p.Floating {
+		args = append(args, "--floating-ip", ip)
+	}
 	return opteadm(args...)
 }
 

@@ -30,6 +30,10 @@ type Create struct {
 	Gateway  netip.Addr   // within it
 	VNI      int          // of the VPC
 	Physical netip.Addr   // IPv6, of the sled on the underlay
+	// Outside the VPC, each of the family of IP:
+	SNAT      string   // shared, as IP/FIRST-LAST, with these ports; empty: none
+	Ephemeral string   // empty: none
+	Floating  []string // preferred to the others
 }
 
 // Delete removes a port, if it is the one that was meant (*OtherError). A busy one is tried again until

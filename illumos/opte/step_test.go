@@ -33,6 +33,13 @@ func six() Create {
 	return c
 }
 
+// outside has an address of each kind outside its VPC.
+func outside() Create {
+	c := four()
+	c.SNAT, c.Ephemeral, c.Floating = "203.0.113.1/0-16383", "203.0.113.2", []string{"203.0.113.3", "203.0.113.4"}
+	return c
+}
+
 // state is all that can be seen of OPTE and of links.
 func state(t *testing.T, s *sim.Sled) any {
 	t.Helper()
@@ -92,6 +99,7 @@ func TestSteps(t *testing.T) {
 	steptest.Conform(t,
 		steptest.Case{Step: underlay, Sled: on(), Kinds: kinds},
 		steptest.Case{Step: four(), Sled: on(underlay), Again: host.ErrExists, Kinds: kinds},
+		steptest.Case{Name: "with addresses outside", Step: outside(), Sled: on(underlay), Again: host.ErrExists, Kinds: kinds},
 		steptest.Case{Name: "of IPv6", Step: six(), Sled: on(underlay), Again: host.ErrExists, Kinds: kinds},
 		steptest.Case{Step: SetRules{"opte0", mac, rules(t, "dir=in action=allow priority=10 protocol=tcp port=22,23,80 hosts=ip=172.30.0.7", "dir=out action=deny priority=5")}, Sled: on(underlay, four()), Kinds: kinds},
 		steptest.Case{Name: "none", Step: SetRules{Port: "opte0", MAC: mac}, Sled: on(underlay, four()), Kinds: kinds},
@@ -150,8 +158,8 @@ func TestWhatAPortWasTold(t *testing.T) {
 func TestAPortIsRefused(t *testing.T) {
 	another := four()
 	another.Name = "opte7"
-	outside, own, physical := four(), four(), four()
-	outside.Gateway, own.Gateway, physical.Physical = netip.MustParseAddr("10.0.0.1"), own.IP, netip.MustParseAddr("10.0.0.1")
+	elsewhere, own, physical := four(), four(), four()
+	elsewhere.Gateway, own.Gateway, physical.Physical = netip.MustParseAddr("10.0.0.1"), own.IP, netip.MustParseAddr("10.0.0.1")
 	for name, c := range map[string]struct {
 		mode world.Mode
 		made []steptest.Step
@@ -165,7 +173,7 @@ func TestAPortIsRefused(t *testing.T) {
 		"another one's rules":    {world.Helios, []steptest.Step{underlay, four()}, SetRules{Port: "opte0", MAC: six().MAC}, host.ErrRefused},
 		"another one's route":    {world.Helios, []steptest.Step{underlay, four()}, AddRoute{"opte0", six().MAC, route(t, "0.0.0.0/0 ig")}, host.ErrRefused},
 		"a missing port":         {world.Helios, []steptest.Step{underlay}, SetRules{Port: "opte0", MAC: mac}, host.ErrNotFound},
-		"a gateway outside":      {world.Helios, []steptest.Step{underlay}, outside, nil},
+		"a gateway outside":      {world.Helios, []steptest.Step{underlay}, elsewhere, nil},
 		"its own gateway":        {world.Helios, []steptest.Step{underlay}, own, nil},
 		"an underlay of IPv4":    {world.Helios, []steptest.Step{underlay}, physical, nil},
 	} {

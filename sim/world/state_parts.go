@@ -215,7 +215,8 @@ type OPTEPort struct {
 	Gateway    string   `json:"gateway"`
 	GatewayMAC string   `json:"gateway_mac"`
 	VNI        uint32   `json:"vni"`
-	Physical   string   `json:"physical"` // the sled's address on the underlay
+	Physical   string   `json:"physical"`       // the sled's address on the underlay
+	SNAT       string   `json:"snat,omitempty"` // IP/FIRST-LAST
 	Ephemeral  string   `json:"ephemeral,omitempty"`
 	Floating   []string `json:"floating,omitempty"`
 	// Rules are those of its layers, by layer and direction: "firewall in".

@@ -80,6 +80,9 @@ func (a *adm) createXDE() cli.Reply {
 		p.Floating = append(p.Floating, address(text).String())
 	}
 	delete(a.options, "--floating-ip")
+	if why := a.snat(ip.Is4(), p); why != "" {
+		return died("expected %s %s", family, why)
+	}
 	a.dhcp()
 	mtu := 1500
 	if text, has := a.maybe("--mtu"); has {
@@ -88,6 +91,26 @@ func (a *adm) createXDE() cli.Reply {
 		mtu = int(n)
 	}
 	return a.makePort(p, mtu)
+}
+
+// snat reads the three options of SnatConfig, of which clap wants all or none. The driver shows none of
+// them.
+func (a *adm) snat(four bool, p *world.OPTEPort) (why string) {
+	ip, has := a.maybe("--snat-ip")
+	first, begins := a.maybe("--snat-start")
+	last, ends := a.maybe("--snat-end")
+	cli.Simulated(has == begins && has == ends)
+	if !has {
+		return ""
+	}
+	from, err := strconv.ParseUint(first, 10, 16)
+	to, failed := strconv.ParseUint(last, 10, 16)
+	cli.Simulated(err == nil && failed == nil && from <= to)
+	if address(ip).Is4() != four {
+		return "SNAT IP"
+	}
+	p.SNAT = fmt.Sprintf("%s/%d-%d", address(ip), from, to)
+	return ""
 }
 
 // dhcp reads what a port tells its guest.

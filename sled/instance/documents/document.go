@@ -76,7 +76,7 @@ func documentKeys() map[string][]string {
 	return map[string][]string{
 		"":      {"id", "name", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "cloud_init", "spec"},
 		"disks": {"path", "readonly"},
-		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes"},
+		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes", "snat", "ephemeral_ip", "floating_ips"},
 
 		"cloud_init": {"hostname", "ssh_keys", "user_data", "user_data_file", "network_config", "network_config_file"},
 	}

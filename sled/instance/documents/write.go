@@ -94,9 +94,17 @@ func writePort(line func(key, value string), p record.Port) {
 	line("ip", quoted(p.IP))
 	line("subnet", quoted(p.Subnet))
 	line("gateway", quoted(p.Gateway))
-	for key, texts := range map[string][]string{"rules": p.Rules, "routes": p.Routes} {
-		if len(texts) > 0 {
-			line(key, `["`+strings.Join(texts, `", "`)+`"]`)
+	for _, one := range []struct{ key, value string }{{"snat", p.SNAT}, {"ephemeral_ip", p.Ephemeral}} {
+		if one.value != "" {
+			line(one.key, quoted(one.value))
+		}
+	}
+	for _, list := range []struct {
+		key   string
+		texts []string
+	}{{"floating_ips", p.Floating}, {"rules", p.Rules}, {"routes", p.Routes}} {
+		if len(list.texts) > 0 {
+			line(list.key, `["`+strings.Join(list.texts, `", "`)+`"]`)
 		}
 	}
 }

@@ -136,6 +136,8 @@ func create(b layout.Blueprint, r record.Record, v record.VNIC, seen Observed) (
 		})
 	}
 	step := opte.Create{Name: v.Name, MAC: v.MAC, VNI: r.Spec.NICOf(v.MAC).VNI, Physical: b.OPTE.Address}
-	step.IP, step.Subnet, step.Gateway = r.Spec.NICOf(v.MAC).Addresses()
+	n := r.Spec.NICOf(v.MAC)
+	step.IP, step.Subnet, step.Gateway = n.Addresses()
+	step.SNAT, step.Ephemeral, step.Floating = n.SNAT, n.Ephemeral, n.Floating
 	return append(all, plan.Action{ID: "opte.create " + v.Name, Object: "port " + v.Name, Why: "guest NIC", Change: plan.Create, Step: step})
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +21,19 @@ type Port struct {
 	// opte.ParseRule and opte.ParseRoute read them.
 	Rules  []string `json:"rules,omitempty" toml:"rules"`
 	Routes []string `json:"routes,omitempty" toml:"routes"`
+	External
+}
+
+// External are the addresses of a NIC outside its VPC.
+type External struct {
+	SNAT      string   `json:"snat,omitempty" toml:"snat"`                 // that it shares with others, with its ports: IP/FIRST-LAST
+	Ephemeral string   `json:"ephemeral_ip,omitempty" toml:"ephemeral_ip"` // an address of its own
+	Floating  []string `json:"floating_ips,omitempty" toml:"floating_ips"` // others, which it prefers
 }
 
 // isZero reports whether nothing of it is there.
 func (p Port) isZero() bool {
-	return p.VNI == 0 && p.IP == "" && p.Subnet == "" && p.Gateway == "" && p.Rules == nil && p.Routes == nil
+	return reflect.ValueOf(p).IsZero()
 }
 
 // takePort reads a word of --nic about a port. A plus stands for a blank, which a shell would have to
@@ -56,6 +65,13 @@ func (p *Port) take(key, value string) bool {
 		return once(&p.Subnet)
 	case "gateway":
 		return once(&p.Gateway)
+	case "snat":
+		return once(&p.SNAT)
+	case "ephemeral-ip":
+		return once(&p.Ephemeral)
+	case "floating-ip":
+		p.Floating = append(p.Floating, value)
+		return true
 	case "rule":
 		p.Rules = append(p.Rules, value)
 		return true
@@ -102,7 +118,44 @@ func (p Port) normal() (Port, error) {
 	slices.Sort(rules)
 	slices.Sort(routes)
 	p.Rules, p.Routes = slices.Compact(rules), slices.Compact(routes)
+	if p.External, err = p.External.normal(ip); err != nil {
+		return Port{}, err
+	}
 	return p, p.checkRoutes(subnet)
+}
+
+// normal gives them the form in which they are compared. They are of the family of the NIC's address.
+func (e External) normal(of netip.Addr) (External, error) {
+	address := func(field, text string) (string, error) {
+		ip, err := netip.ParseAddr(text)
+		if err != nil || ip.Is4() != of.Is4() || ip.Zone() != "" || ip.Is4In6() {
+			return "", &InputError{Field: "nic " + field, Value: text, Want: "an address of the family of " + of.String()}
+		}
+		return ip.String(), nil
+	}
+	var err error
+	if e.SNAT != "" {
+		ip, ports, _ := strings.Cut(e.SNAT, "/")
+		first, last, _ := strings.Cut(ports, "-")
+		from, failed := strconv.ParseUint(first, 10, 16)
+		to, also := strconv.ParseUint(last, 10, 16)
+		if failed != nil || also != nil || to < from {
+			return External{}, &InputError{Field: "nic snat", Value: e.SNAT, Want: "an address and ports, e.g. 203.0.113.1/0-16383"}
+		}
+		if ip, err = address("snat", ip); err != nil {
+			return External{}, err
+		}
+		e.SNAT = ip + "/" + strconv.FormatUint(from, 10) + "-" + strconv.FormatUint(to, 10)
+	}
+	if e.Ephemeral != "" {
+		if e.Ephemeral, err = address("ephemeral-ip", e.Ephemeral); err != nil {
+			return External{}, err
+		}
+	}
+	floating, err := each(e.Floating, func(text string) (string, error) { return address("floating-ip", text) })
+	slices.Sort(floating)
+	e.Floating = slices.Compact(floating)
+	return e, err
 }
 
 // checkRoutes wants destinations of the port's own family: it has no other addresses.
@@ -165,6 +218,14 @@ func (p Port) within() string {
 // text is it as --nic takes it, but for the MAC.
 func (p Port) text() string {
 	text := "opte,vni=" + strconv.Itoa(p.VNI) + ",ip=" + p.IP + ",subnet=" + p.Subnet + ",gateway=" + p.Gateway
+	for _, word := range []struct{ key, value string }{{"snat", p.SNAT}, {"ephemeral-ip", p.Ephemeral}} {
+		if word.value != "" {
+			text += "," + word.key + "=" + word.value
+		}
+	}
+	for _, ip := range p.Floating {
+		text += ",floating-ip=" + ip
+	}
 	for _, r := range p.Rules {
 		text += ",rule=" + r
 	}

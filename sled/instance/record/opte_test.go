@@ -14,6 +14,7 @@ func TestNICsInVPCs(t *testing.T) {
 		"opte,vni=100,ip=172.30.0.5,subnet=172.30.0.9/24":                                                                            "opte,vni=100,ip=172.30.0.5,subnet=172.30.0.0/24,gateway=172.30.0.1,mac=",
 		"subnet=FD77::/64,mac=2:8:20:a1:0:f,opte,ip=fd77::0:5,gateway=fd77::9,vni=16777215":                                          "opte,vni=16777215,ip=fd77::5,subnet=fd77::/64,gateway=fd77::9,mac=02:08:20:a1:00:0f",
 		"opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,route=0.0.0.0/0 ig,route=0.0.0.0/0  ig SYSTEM":                                     "",
+		"opte,vni=1,ip=fd77::5,subnet=fd77::/64,floating-ip=FD00::9,ephemeral-ip=fd00::8,floating-ip=fd00::7,snat=fd00::0:6/00-9":    "opte,vni=1,ip=fd77::5,subnet=fd77::/64,gateway=fd77::1,snat=fd00::6/0-9,ephemeral-ip=fd00::8,floating-ip=fd00::7,floating-ip=fd00::9,mac=",
 		"opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,route=0.0.0.0/0+ig,route=0.0.0.0/0  ig system,rule=priority=2+dir=in action=allow": "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,gateway=10.0.0.1,rule=dir=in action=allow priority=2 hosts=any protocol=any port=any,route=0.0.0.0/0 ig system,mac=",
 	} {
 		n, err := ParseNIC(in)
@@ -35,6 +36,7 @@ func TestNICsInVPCs(t *testing.T) {
 		"opte", "opte,opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8", "vni=1,ip=10.0.0.5,subnet=10.0.0.0/8", "opte,vni=0,ip=10.0.0.5,subnet=10.0.0.0/8", "opte,vni=16777216,ip=10.0.0.5,subnet=10.0.0.0/8",
 		"opte,vni=1,vni=2,ip=10.0.0.5,subnet=10.0.0.0/8", "opte,vni=1,ip=fd00::5,subnet=10.0.0.0/8", "opte,vni=1,ip=10.0.0.0,subnet=10.0.0.0/8", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,gateway=10.0.0.5",
 		"opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,vlan=7", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,max-bw=7", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,allow-ip=10.0.0.5", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,over=net0",
+		"opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,snat=fd00::1/0-9", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,snat=10.0.0.1/9-8", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,floating-ip=fd00::1", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,ephemeral-ip=x",
 		"opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,rule=", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,rule=any", "opte,vni=1,ip=10.0.0.5,subnet=10.0.0.0/8,route=::/0 ig", "opte,vni=1,ip=10.0.0.5",
 	} {
 		n, err := ParseNIC(bad)
