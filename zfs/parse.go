@@ -166,12 +166,10 @@ func (d *Dataset) fill(property, value, source string) (err error) {
 		d.Canmount = orNone(value)
 	case "refquota":
 		d.Refquota, err = number(value)
-	case "volsize":
-		d.Volsize, err = number(value)
-	case "volblocksize":
-		d.Volblocksize, err = number(value)
-	case "refreservation":
-		d.Refreservation, err = number(value)
+	case "volsize", "volblocksize", "refreservation":
+		n, err := number(value)
+		*map[string]*uint64{"volsize": &d.Volsize, "volblocksize": &d.Volblocksize, "refreservation": &d.Refreservation}[property] = n
+		return err
 	case "zoned":
 		d.Zoned = value == "on"
 		_, err = oneOf(value, "on", "off", "-")
