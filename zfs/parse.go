@@ -167,9 +167,7 @@ func (d *Dataset) fill(property, value, source string) (err error) {
 	case "refquota":
 		d.Refquota, err = number(value)
 	case "volsize", "volblocksize", "refreservation":
-		n, err := number(value)
-		*map[string]*uint64{"volsize": &d.Volsize, "volblocksize": &d.Volblocksize, "refreservation": &d.Refreservation}[property] = n
-		return err
+		err = d.fillVolume(property, value)
 	case "zoned":
 		d.Zoned = value == "on"
 		_, err = oneOf(value, "on", "off", "-")
@@ -184,6 +182,19 @@ func (d *Dataset) fill(property, value, source string) (err error) {
 		d.EncryptionRoot = orNone(value)
 	default:
 		d.user(property, value, source)
+	}
+	return err
+}
+
+// fillVolume puts a size of a volume into its place.
+func (d *Dataset) fillVolume(property, value string) (err error) {
+	switch property {
+	case "volsize":
+		d.Volsize, err = number(value)
+	case "volblocksize":
+		d.Volblocksize, err = number(value)
+	case "refreservation":
+		d.Refreservation, err = number(value)
 	}
 	return err
 }
