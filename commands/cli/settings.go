@@ -103,6 +103,7 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir != (config.Reservoir{}), c.Paths.Run, bundleSettings(c)
 	s.MakeBase, s.Versions = makeBase(c), &e.versions
 	s.SecretDir = SecretDir(c, h)
+	withVolumes(c, &s)
 	if c.Network.GZAddress.IsValid() {
 		s.Reserved = []netip.Addr{c.Network.GZAddress.Addr()}
 	}

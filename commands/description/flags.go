@@ -30,8 +30,8 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 		return err
 	}}, "cpu-cap", "processors that the VM keeps busy at most, e.g. 1.5 (0: no cap)")
 	flags.Var(cli.SizeFlag{Value: &w.Memory}, "memory", "guest memory, e.g. 8G")
-	flags.Var(cli.FuncFlag{Kind: "NAME|PATH[,readonly]", Read: func(s string) error {
-		d, err := record.ParseDisk(s)
+	flags.Var(cli.FuncFlag{Kind: "NAME|PATH|size=N[,…]", Read: func(s string) error {
+		d, err := parseDisk(s)
 		w.Disks = append(w.Disks, d)
 		return err
 	}}, "disk", "volume, or file of the host; repeatable")

@@ -207,7 +207,7 @@ func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, kn
 // checkDisks refuses a disk that does not exist.
 func (s Observed) checkDisks(disks []record.Disk) error {
 	for _, d := range disks {
-		if want := s.lacks(d); want != "" {
+		if want := s.lacks(d); want != "" && !s.Planned[d.Path] {
 			return &record.InputError{Field: "disk", Value: d.Path, Want: want, Absent: true}
 		}
 	}

@@ -53,6 +53,28 @@ type Result struct {
 // already is, it only looks: it locks nothing and writes nothing. A pool without a base
 // zone gets one first. A dry run plans with the base that would be created.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest) (Result, error) {
+	if !slices.ContainsFunc(c.Wanted.Disks, func(d record.Disk) bool { return d.New != nil }) {
+		return ensure(ctx, s, env, c)
+	}
+	made, err := s.makeVolumes(ctx, env, &c)
+	if c.DryRun {
+		s.planned = made.paths
+	}
+	var result Result
+	if err == nil {
+		result, err = ensure(ctx, s, env, c)
+	}
+	if err != nil && !c.DryRun && !c.Keep {
+		result.Report.Outcome.Leftovers = append(result.Report.Outcome.Leftovers, s.dropVolumes(ctx, env, made)...)
+	}
+	if c.DryRun {
+		result.Report.Plan.Actions = append(made.actions, result.Report.Plan.Actions...)
+	}
+	return result, err
+}
+
+// ensure is Ensure with disks that exist, or that a dry run has planned.
+func ensure(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
 	result, err := ensureOnBase(ctx, s, env, c)
 	missing, ok := errors.AsType[*NoBaseError](err)
 	if !ok || s.MakeBase == nil {

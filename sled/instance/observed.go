@@ -39,6 +39,8 @@ var ErrNoPool = fault.New(fault.Refused, "no pool is prepared for zones")
 type Observed struct {
 	Inv  *inventory.Inventory
 	Boot string // which boot of the sled this is
+	// Planned are the paths of volumes that a dry run would have made.
+	Planned map[string]bool
 	// Disks says for each file that the instance may use as a disk whether it
 	// is there; volumes are datasets.
 	Disks map[string]error
@@ -79,7 +81,7 @@ type Inside struct {
 // and datasets of its zone and of those that no record names, pools, the files named as
 // disks, and, if its zone runs, what is inside.
 func (s Settings) Look(ctx context.Context, h host.Host, view ledger.View, r record.Record, disks []record.Disk, boot string) (Observed, error) {
-	seen := Observed{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
+	seen := Observed{Boot: boot, Planned: s.planned, Disks: lookAtFiles(h.Files(), disks)}
 	want, err := wantOf(view, r, disks)
 	if err != nil {
 		return Observed{}, err

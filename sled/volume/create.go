@@ -72,6 +72,13 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 	return s.status(report.View, made, used), report, nil
 }
 
+// AsWanted finds a volume that is recorded as it is wanted, and made.
+func AsWanted(view ledger.View, want Wanted) (Record, bool) {
+	r, err := Find(view, want.Name)
+	want.Size = zfs.VolumeSize(want.Size)
+	return r, err == nil && r.GUID != "" && r.differs(want) == nil && (r.Follows || !want.Follow) && (r.Protected || !want.Protect)
+}
+
 // explained says who holds what where zfs itself found no room: another program was faster, or a
 // quota is further up.
 func (s Settings) explained(ctx context.Context, env operation.Env, err error, r Record) error {

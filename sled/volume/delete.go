@@ -106,3 +106,42 @@ func (s Settings) deletion(view ledger.View, seen content, r Record, yes bool) (
 	}
 	return d, nil
 }
+
+// Followers are the volumes that are removed with an instance.
+type Followers struct {
+	Actions []plan.Action
+	Removes []operation.Object
+	Facts   []ledger.Fact
+	Warn    []error
+}
+
+// Follow finds which of its disks go with an instance: those that no other instance has, and that
+// are not protected. One that cannot be seen stays, and is reported. Errors: *FullError.
+func (s Settings) Follow(view ledger.View, inv *inventory.Inventory, datasets []string) (f Followers, err error) {
+	for _, dataset := range datasets {
+		r, recorded := At(view, dataset)
+		has, err := s.attached(view, r)
+		if err != nil {
+			return f, err
+		}
+		if !recorded || !r.Follows || r.Protected || len(has) > 1 {
+			continue
+		}
+		if _, there := inv.Dataset(dataset); !there && unseen(inv, r.Pool) == "" {
+			f.Facts = append(f.Facts, r.Forget()) // it is gone already
+			continue
+		}
+		is, err := r.there(inv)
+		if err != nil {
+			f.Warn = append(f.Warn, fmt.Errorf("keeping volume %q: %w", r.Name, err))
+			continue
+		}
+		if inside := inv.Below(dataset); len(inside) > 0 {
+			return f, &FullError{Name: r.Name, Inside: []string{inside[0].Name}}
+		}
+		f.Actions = append(f.Actions, removal(r, is, "goes with its instance")...)
+		f.Removes = append(f.Removes, operation.Object{Kind: kind, Name: dataset, Identity: is.GUID})
+		f.Facts = append(f.Facts, r.Forget())
+	}
+	return f, nil
+}

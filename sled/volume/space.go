@@ -76,11 +76,16 @@ func (s Settings) room(view ledger.View, inv *inventory.Inventory, pool string, 
 }
 
 // free is what a volume may take on a pool. What zfs calls available is without the slop that it
-// keeps back itself, and within all quotas.
+// keeps back itself, and within all quotas. The reserve is the pool's: a quota that leaves more of
+// the pool than that is not lowered by it.
 func free(inv *inventory.Inventory, pool string) uint64 {
 	parent, _ := naming.VolumeParent(pool)
 	d, _ := inv.Dataset(parent)
-	return minus(d.Available, sizeOf(inv, pool)/reserve)
+	root, _ := inv.Dataset(pool)
+	if root.Quota > 0 {
+		return d.Available
+	}
+	return min(d.Available, minus(root.Available, sizeOf(inv, pool)/reserve))
 }
 
 // full is the error about a pool that has no room.

@@ -103,6 +103,8 @@ func rows() []row {
 		{name: "rename", ready: []string{db1}, line: "volume rename db1 db2", may: 4, ends: []string{"volume delete db2"}},
 		{name: "volume set", ready: []string{db1}, line: "volume set db1 --protect", ends: []string{"volume delete db1 --yes"}},
 		{name: "volume adopt", ready: []string{db1}, prepare: (*scene).forget, line: "volume adopt", ends: []string{"volume delete db1"}},
+		{name: "ensure with a volume", line: "instance ensure web1 --disk size=1G,delete-with-instance"},
+		{name: "delete with a volume", ready: []string{"instance ensure web1 --disk size=1G,delete-with-instance"}, line: "instance delete web1"},
 		{name: "attach", adds: true, plain: true, ready: []string{db1, "instance ensure web1"}, line: "volume attach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
 		{name: "detach", adds: true, plain: true, ready: []string{db1, "instance ensure web1 --disk db1"}, line: "volume detach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
 		{name: "halt", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone halt ZONE"},

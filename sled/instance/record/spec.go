@@ -48,6 +48,18 @@ type Disk struct {
 	// /dev/zvol/rdsk. Of what is wanted, it may be the name of a volume.
 	Path     string `json:"path" toml:"path"`
 	ReadOnly bool   `json:"readonly" toml:"readonly"`
+	// New, of what is wanted, is a volume that is made with the instance; nil: the disk exists.
+	New *NewDisk `json:"new,omitempty" toml:"-"`
+}
+
+// NewDisk is a volume to be made. What is 0 or empty, sledctl chooses.
+type NewDisk struct {
+	Size  uint64 `json:"size"`                 // bytes
+	Block uint64 `json:"block_size,omitempty"` // bytes
+	Pool  string `json:"pool,omitempty"`
+	Thin  bool   `json:"thin,omitempty"`
+	// Follows says that it is deleted with the instance.
+	Follows bool `json:"delete_with_instance,omitempty"`
 }
 
 const ZvolDirectory = "/dev/zvol/rdsk/"
