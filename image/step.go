@@ -15,6 +15,8 @@ type Write struct {
 	Image  *Image
 	From   string // the file, for messages
 	Device string
+	// Check, if set, is asked when all was written: an error of its own fails the step.
+	Check func() error
 	// Progress, if set, is told how much of the disk is done, in bytes.
 	Progress func(done int64)
 }
@@ -54,6 +56,9 @@ func (s Write) Do(ctx context.Context, h host.Host) error {
 		}
 		return nil
 	})
+	if err == nil && s.Check != nil {
+		err = s.Check()
+	}
 	if err == nil {
 		err = device.Sync()
 	}

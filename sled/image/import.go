@@ -26,8 +26,9 @@ import (
 // Source is a file with a disk, all of whose tables have been checked.
 type Source struct {
 	File   string
-	SHA256 string // of the file, in lower case
+	SHA256 string // of the file, in lower case; of a pipe what it must be, or empty
 	disk   *image.Image
+	pipe   *pipe // nil: it is a file
 }
 
 // DigestError is a file that is another one than was said.
@@ -159,6 +160,9 @@ func Import(ctx context.Context, env operation.Env, want Want, pools []string, d
 				return nil, err
 			}
 			made.GUID, made.Used = d.GUID, d.Used
+			if want.pipe != nil {
+				made.SHA256 = want.pipe.sum()
+			}
 			value, err := json.Marshal(made.Record)
 			return []ledger.Fact{{Key: made.key(), Value: value}}, err
 		},
@@ -221,6 +225,9 @@ func (want Want) decision(r Record, left []zfs.Dataset) (operation.Decision, err
 		d.Plan.Actions = append(d.Plan.Actions, plan.Action{ID: step.Verb() + " " + r.Dataset, Object: object, Why: why, Change: plan.Create, Step: step})
 	}
 	write := image.Write{Image: want.disk, From: want.File, Device: naming.VolumeDevice(r.Dataset)}
+	if want.pipe != nil {
+		write.Check = want.pipe.check
+	}
 	if want.Progress != nil {
 		write.Progress = func(done int64) { want.Progress(done, r.Size) }
 	}
