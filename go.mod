@@ -27,7 +27,12 @@ require (
 require (
 	github.com/coder/websocket v1.8.15
 	github.com/creack/pty v1.1.24
+	github.com/diskfs/go-diskfs v1.9.4
+	github.com/klauspost/compress v1.20.4
+	github.com/therootcompany/xz v1.0.1
 )
+
+require github.com/elliotwutingfeng/asciiset v0.0.0-20260129054604-cfde2086bc57 // indirect
 
 require (
 	github.com/aymanbagabas/go-osc52/v2 v2.0.1 // indirect

@@ -74,8 +74,8 @@ func (s *server) registration(id uuid.UUID, v api.Version, body api.Register) (i
 		return r, api.BadRequest(fmt.Sprintf("vmm_runtime: gen %d: want one below %d, which this sled's are above", body.Runtime.Gen, uint64(1)<<epochBits))
 	case at.Port() != s.work.instances.Propolis.Port:
 		return r, api.BadRequest(fmt.Sprintf("propolis_addr %s: on this sled, Propolis servers listen on port %d", at, s.work.instances.Propolis.Port))
-	case len(body.Local.NICs) > 0 && !s.flat:
-		return r, api.BadRequest("nics: this sled has no VPCs, no firewall and no external addresses (OPTE); where agent.flat_network is set, NICs are put on its guest link as they are")
+	case len(body.Local.NICs) > 0 && !s.flat && !s.work.instances.OPTE.Address.IsValid():
+		return r, api.BadRequest("nics: this sled has no VPCs, no firewall and no external addresses (OPTE); set network.opte_address to make them ports in VPCs, or agent.flat_network to put them on its guest link as they are")
 	}
 	bits := 64
 	if at.Addr().Is4() {
@@ -91,7 +91,7 @@ func (s *server) registration(id uuid.UUID, v api.Version, body api.Register) (i
 	}
 	r.Wanted.Machine = &machine
 	var err *api.Error
-	r.Wanted.NICs, err = nicsOf(machine, body.Local.NICs)
+	r.Wanted.NICs, err = nicsOf(machine, body.Local, !s.flat)
 	if err == nil {
 		err = checkZvols(machine, body.Local.Zvols)
 	}
@@ -127,9 +127,14 @@ func machineOf(v api.Version, body api.Register) (spec.Document, *api.Error) {
 }
 
 // nicsOf are the NICs in the order of the machine's, each by the id that is the
-// key of its backend.
-func nicsOf(d spec.Document, nics []api.NIC) ([]record.NIC, *api.Error) {
-	networks := d.Spec.Networks()
+// key of its backend: ports in VPCs, or as they are.
+func nicsOf(d spec.Document, local api.Local, ports bool) ([]record.NIC, *api.Error) {
+	networks, nics := d.Spec.Networks(), local.NICs
+	if ports && len(nics) > 0 {
+		if err := local.CheckPorts(); err != nil {
+			return nil, api.BadRequest(err.Error())
+		}
+	}
 	if len(networks) != len(nics) {
 		return nil, api.BadRequest(fmt.Sprintf("nics: there are %d, and the spec has %d", len(nics), len(networks)))
 	}
@@ -138,7 +143,17 @@ func nicsOf(d spec.Document, nics []api.NIC) ([]record.NIC, *api.Error) {
 		found := false
 		for _, n := range nics {
 			if n.ID.String() == spec.Key(key) {
-				all[i], found = record.NIC{MAC: n.MAC}, true
+				all[i], found = record.NIC{MAC: n.MAC, OPTE: ports}, true
+				if !ports {
+					continue
+				}
+				var err error
+				if all[i].Port, err = local.PortOf(n); err == nil {
+					all[i], err = all[i].Normal()
+				}
+				if err != nil {
+					return nil, api.BadRequest(fmt.Sprintf("nics: %s: %v", n.Name, err))
+				}
 			}
 		}
 		if !found {

@@ -64,6 +64,10 @@ func ways() map[string][]string {
 		"its zone was rebooted":       {ensure, "$ zoneadm -z Z reboot", "instance ensure web1"},
 		"another program took it off": {ensure, "$ dladm reset-linkprop -t -p protection G", ensure},
 		"another program freed it":    {ensure, "$ dladm reset-linkprop -t -p maxbw G", ensure},
+		"its limits were others": {
+			"instance ensure web1 --nic over=net0,max-bw=900,allow-ip=10.9.0.6 --nic over=net1,vlan=7,max-bw=5,allow-ip=10.9.0.7", ensure,
+		},
+		"another program held it to more": {ensure, "$ dladm set-linkprop -t -p maxbw=50M G", ensure},
 		"adopted": {
 			ensure, "LOST", "bootstrap --new-ledger", "instance adopt web1", "$ dladm reset-linkprop -t -p protection G", "instance ensure web1",
 		},

@@ -113,6 +113,7 @@ func statefully() []string {
 	return []string{
 		"status", "agent --listen unix:/nowhere/agent.sock", "nics list", "nics sync",
 		"base list", "base ensure", "base retire propolis_base_11111111_1",
+		"image list", "image get a", "image delete a", "image prune", "image export a b", "image import ../image/testdata/disk.xz",
 		"events", "history", "trace", "trace --list", "trace " + uuid,
 		"instance list", "instance get a", "instance get a -o toml", "instance get a --diff", "instance ensure a", "instance ensure --all", "instance start a", "instance stop a", "instance stop --all",
 		"instance reboot a", "instance migrate a --to b", "instance delete a", "instance adopt --all", "instance history a", "instance logs a", "instance logs a -f", "instance watch a", "instance wait a --for running", "instance console a", "instance ensure a --degraded",
@@ -124,6 +125,7 @@ func statefully() []string {
 		"reap", "reap -n", "storage forget c1t0d0 --yes", "storage rekey",
 		"storage local-disk list", "storage local-disk ensure " + uuid + " --size 1G", "storage local-disk delete " + uuid,
 		"vnic list", "vnic list --all", "vnic create --over net0", "vnic create --instance a", "vnic delete vnic_propolis0",
+		"volume list", "volume get a", "volume create a --size 1G", "volume delete a", "volume attach a b", "volume resize a --size 2G", "volume rename a b", "volume set a --protect", "volume adopt", "volume detach a b",
 		"zone list", "zone list --all", "zone list -o json", "zone create --instance a", "zone boot --instance a", "zone address --instance a",
 		"zone halt " + zone, "zone delete " + zone, "zone exec " + zone + " -- true",
 		"zone bundle list", "zone bundle create " + zone, "zone bundle get " + zone,

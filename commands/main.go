@@ -34,9 +34,11 @@ func Main(args []string, in, out, errs *os.File, environ []string, version strin
 		return sim.StandIn(context.Background(), name, args[1:], in, out, errs, environ)
 	}
 	env := cli.NewEnv(terminal.System(in, out, errs, environ), environ, version)
+	made := make(chan *cobra.Command, 1)
+	go func() { made <- rootFor(env, args[1:]) }() // meanwhile; for signals, the runtime begins a thread, and waits for it at each of them
 	ctx, stop := cli.Interruptible(context.Background(), env)
 	defer stop()
-	return Run(ctx, env, args[1:])
+	return env.End(execute(ctx, env, <-made))
 }
 
 // execute turns a panic, a defect of sledctl, into an error: what was going on
@@ -61,8 +63,13 @@ func runLine(ctx context.Context, streams *terminal.Streams, environ, words []st
 
 // Run runs one command line on the streams of env and returns its exit code.
 func Run(ctx context.Context, env *cli.Env, args []string) int {
+	return env.End(execute(ctx, env, rootFor(env, args)))
+}
+
+// rootFor returns the tree that a command line needs.
+func rootFor(env *cli.Env, args []string) *cobra.Command {
 	env.Completing = len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])
 	root := newRoot(env, args...)
 	root.SetArgs(args)
-	return env.End(execute(ctx, env, root))
+	return root
 }

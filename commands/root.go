@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/commands/doctor"
 	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/history"
+	"github.com/sledctl/sledctl/commands/image"
 	"github.com/sledctl/sledctl/commands/instance"
 	"github.com/sledctl/sledctl/commands/ledger"
 	"github.com/sledctl/sledctl/commands/nics"
@@ -30,6 +31,7 @@ import (
 	"github.com/sledctl/sledctl/commands/top"
 	"github.com/sledctl/sledctl/commands/trace"
 	"github.com/sledctl/sledctl/commands/vnic"
+	"github.com/sledctl/sledctl/commands/volume"
 	"github.com/sledctl/sledctl/commands/zone"
 	"github.com/sledctl/sledctl/illumos/naming"
 )
@@ -42,7 +44,9 @@ func topLevel() []cli.Word {
 		{Name: "doctor", Make: doctor.New},
 		{Name: "bootstrap", Make: bootstrap.New},
 		{Name: "storage", Make: storage.New},
+		{Name: "volume", Make: volume.New},
 		{Name: "base", Make: base.New},
+		{Name: "image", Make: image.New},
 		{Name: "vnic", Make: vnic.New},
 		{Name: "zone", Make: zone.New},
 		{Name: "propolis", Make: propolis.New},

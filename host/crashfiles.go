@@ -189,6 +189,15 @@ func (f *crashFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
+func (f *crashFile) WriteAt(p []byte, at int64) (int, error) {
+	n := 0
+	err := f.files.write("write", f.name, p, func(p []byte) (err error) {
+		n, err = f.File.WriteAt(p, at)
+		return err
+	})
+	return n, err
+}
+
 func (f *crashFile) Sync() error {
 	_, err := look(f.files, "sync", f.name, func() (int, error) { return 0, f.File.Sync() })
 	return err

@@ -47,6 +47,7 @@ type Files interface {
 type File interface {
 	io.ReadWriteCloser
 	io.ReaderAt
+	io.WriterAt // of a device that OpenDevice opened
 	Sync() error
 	Stat() (Info, error)
 }

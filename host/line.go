@@ -104,6 +104,11 @@ func hereDocument(data []byte) string {
 	return fmt.Sprintf(" <<'%s'\n%s%s", end, body, end)
 }
 
+// DeviceLine is the line of what is written to a device: what says what it is.
+func DeviceLine(name, what string) Line {
+	return Line{Kind: LineFile, Text: "dd of=" + Quote(name) + " # " + what}
+}
+
 // ChmodLine is the line of a change of mode.
 func ChmodLine(name string, mode fs.FileMode) Line {
 	return Line{Kind: LineFile, Text: fmt.Sprintf("chmod %04o %s", mode.Perm(), Quote(name))}

@@ -8,7 +8,7 @@ import (
 )
 
 // Files that hold a secret are written and removed here, so that a trace
-// says what they hold and never shows it.
+// says what they hold and never shows it. Devices are opened here for the same reason.
 
 // secretFiles is a Files that shows what is written to it, and passes by what
 // is secret; or one that lies over such a one, and passes that on.
@@ -23,6 +23,12 @@ func openSecret(f Files, name string, flag int, line Line) (File, error) {
 		return s.openSecret(name, flag, line)
 	}
 	return f.Open(name, flag, secretMode)
+}
+
+// OpenDevice opens a device to be written to at offsets. When it is closed, one line stands in a
+// trace for all that was written: a disk is too large to be shown.
+func OpenDevice(f Files, name, what string) (File, error) {
+	return openSecret(f, name, os.O_WRONLY, DeviceLine(name, what))
 }
 
 // secretMode is the mode of a file that holds a secret.

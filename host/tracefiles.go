@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -113,6 +114,11 @@ func (f *tracedFile) Write(p []byte) (int, error) {
 	f.written = append(f.written, p[:n]...)
 	f.changed = f.changed || n > 0
 	return n, err
+}
+
+// WriteAt is of OpenDevice: it could not be shown as the text that a file is.
+func (f *tracedFile) WriteAt([]byte, int64) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: f.name, Err: errors.ErrUnsupported}
 }
 
 func (f *tracedFile) Close() error {

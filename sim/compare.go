@@ -17,6 +17,8 @@ type Snapshot struct {
 	Mode     string            `json:"mode"`
 	Zones    []ZoneSnapshot    `json:"zones"`
 	Links    []LinkSnapshot    `json:"links"`
+	Ports    []PortSnapshot    `json:"ports,omitempty"` // of OPTE
+	V2P      []string          `json:"v2p,omitempty"`
 	Disks    []DiskSnapshot    `json:"disks"`
 	Pools    []PoolSnapshot    `json:"pools"`
 	Datasets []DatasetSnapshot `json:"datasets"`
@@ -145,6 +147,7 @@ func snapshot(ctx context.Context, w *world.World) (*Snapshot, error) {
 		all = Snapshot{Mode: string(tx.State.Mode)}
 		all.zones(tx)
 		all.network(tx)
+		all.opte(tx)
 		all.storage(tx)
 		all.services(tx)
 		return nil

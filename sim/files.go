@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // mountedFiles shows the sled's files as the kernel does: each mounted dataset
@@ -75,6 +76,9 @@ func (f *mountedFiles) Open(name string, flag int, perm fs.FileMode) (host.File,
 	}
 	if deviceMode(at.full) != 0 {
 		return f.openDevice(at.full, flag)
+	}
+	if volume := zfs.VolumeAt(at.full); volume != "" && f.there(name) {
+		return f.openVolume(at.full, volume, flag)
 	}
 	var file host.File
 	open := func() (err error) {
@@ -243,6 +247,15 @@ func (f *mountedFile) Write(p []byte) (n int, err error) {
 		return err
 	})
 	f.at += int64(n)
+	return n, err
+}
+
+func (f *mountedFile) WriteAt(p []byte, at int64) (n int, err error) {
+	more := 0
+	if info, serr := f.File.Stat(); serr == nil {
+		more = max(0, int(at-info.Size)+len(p))
+	}
+	err = f.files.change("write", f.name, more, func() (err error) { n, err = f.File.WriteAt(p, at); return err })
 	return n, err
 }
 

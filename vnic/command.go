@@ -94,6 +94,11 @@ func setPropertyCommand(name, property, value string) host.Command {
 	return dladm("set-linkprop", "-t", "-p", property+"="+value, name)
 }
 
+// resetPropertyCommand gives one property its default again.
+func resetPropertyCommand(name, property string) host.Command {
+	return dladm("reset-linkprop", "-t", "-p", property, name)
+}
+
 func deleteCommand(name string) host.Command { return dladm("delete-vnic", name) }
 
 func createEtherstubCommand(name string) host.Command {

@@ -13,7 +13,10 @@ func TestSteps(t *testing.T) {
 		return func(t *testing.T) steptest.Sled {
 			s := newSled(t, world.OmniOS)
 			steptest.Does(t, s, steps...)
-			return steptest.Sled{Host: s, State: func() any { return s.links() }}
+			return steptest.Sled{Host: s, State: func() any {
+				limits, _ := LimitsOf(t.Context(), s, "v0") // none of a link that does not exist
+				return []any{s.links(), limits}
+			}}
 		}
 	}
 	create := Create{Name: "v0", Over: "stub0", MAC: mac, VLAN: 3, MTU: 9000}
@@ -24,6 +27,7 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Step: CreateEtherstub{Name: "stub1"}, Sled: on(), Again: host.ErrExists},
 		steptest.Case{Step: SetMTU{Name: "v0", Over: "stub0", MAC: mac, MTU: 1500}, Sled: on(create)},
 		steptest.Case{Step: SetLimits{Name: "v0", Over: "stub0", MAC: mac, Limits: Limits{OwnMAC: true}}, Sled: on(create)},
+		steptest.Case{Name: "changed", Step: SetLimits{Name: "v0", Over: "stub0", MAC: mac, Limits: Limits{OwnMAC: true, Mbps: 5}, Changed: true}, Sled: on(create)},
 		steptest.Case{Step: Delete{Name: "v0", Over: "stub0", MAC: mac}, Sled: on(create), Again: host.ErrNotFound},
 		steptest.Case{Step: DeleteEtherstub{Name: "stub0"}, Sled: on(), Again: host.ErrNotFound},
 	)

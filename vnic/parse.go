@@ -262,7 +262,10 @@ func parseLimits(out []byte) (l Limits, err error) {
 		values[row[0]] = row[1]
 	}
 	l.OwnMAC = slices.Contains(strings.Split(values[protection], ","), macNoSpoof)
-	l.IPs = sentFrom(values[protection], values[allowedIPs])
+	l.IPs = allowed(values[allowedIPs])
+	if !slices.Contains(strings.Split(values[protection], ","), ipNoSpoof) {
+		l.IPs, l.Idle = "", l.IPs
+	}
 	if l.Mbps, err = megabits(values[maxBW]); err != nil {
 		return Limits{}, err
 	}
@@ -285,13 +288,13 @@ func megabits(s string) (int, error) {
 	return n, err
 }
 
-// sentFrom reads the values of protection and allowed-ips.
+// allowed reads the value of allowed-ips.
 //
 // Guess host-addresses-without-length: `dladm show-linkprop -p allowed-ips` prints an address of one
 // host without the length of its prefix, or with it (`10.0.0.5/32`).
 // Check: `dladm show-linkprop -c -p allowed-ips -o value LINK` of a link that has some
-func sentFrom(kinds, ips string) string {
-	if !slices.Contains(strings.Split(kinds, ","), ipNoSpoof) || ips == "" {
+func allowed(ips string) string {
+	if ips == "" {
 		return ""
 	}
 	all := strings.Split(ips, ",")

@@ -81,14 +81,11 @@ func (s Create) Explain() []host.Line {
 	if s.MTU != 0 {
 		lines = append(lines, host.CommandLine(setMTUCommand(s.Name, s.MTU)))
 	}
-	for _, p := range s.limits().settings() {
-		lines = append(lines, host.CommandLine(setPropertyCommand(s.Name, p.property, p.value)))
-	}
-	return lines
+	return append(lines, s.limits().Explain()...)
 }
 
-// limits are those that a VNIC keeps while zones come and go.
-func (s Create) limits() Limits { return Limits{Mbps: s.Mbps} }
+// limits sets those that a VNIC keeps while zones come and go.
+func (s Create) limits() SetLimits { return SetLimits{Name: s.Name, Limits: Limits{Mbps: s.Mbps}} }
 
 // Explain is the delete-vnic.
 func (s Delete) Explain() []host.Line { return []host.Line{host.CommandLine(deleteCommand(s.Name))} }
@@ -149,7 +146,7 @@ func (s Create) Do(ctx context.Context, h host.Host) error {
 			return s.cleanUp(ctx, h, err)
 		}
 	}
-	return s.cleanUp(ctx, h, s.limits().set(ctx, h, s.Name))
+	return s.cleanUp(ctx, h, s.limits().set(ctx, h))
 }
 
 func (s Create) cleanUp(ctx context.Context, h host.Host, cause error) error {

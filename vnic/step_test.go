@@ -116,8 +116,16 @@ func TestTheLimitsOfAVNICAreSet(t *testing.T) {
 		}
 	})
 	mine, own := Limits{OwnMAC: true}, Limits{OwnMAC: true, IPs: AllowedIPs([]string{"fd00::5", "10.0.0.5"}), Mbps: 100}
-	for _, want := range []Limits{mine, mine, own, own} {
-		s.do(SetLimits{Name: "v0", MAC: mac, Over: "stub0", Limits: want})
+	var before Limits
+	for _, want := range []Limits{mine, mine, own, own, {OwnMAC: true, IPs: "10.0.0.5", Mbps: 200}, {OwnMAC: true, Mbps: 50}, mine, own, {}, {Mbps: 7}} {
+		set := SetLimits{Name: "v0", MAC: mac, Over: "stub0", Limits: want, Before: before, Changed: true}
+		s.do(set)
+		s.do(set.Undo().(SetLimits))
+		if got, err := LimitsOf(t.Context(), s, "v0"); got != before || err != nil {
+			t.Errorf("%+v after undo, %+v before, %v", got, before, err)
+		}
+		s.do(set)
+		before = want
 		if got, err := LimitsOf(t.Context(), s, "v0"); got != want || err != nil {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -134,10 +142,14 @@ func TestTheLimitsOfAVNICAreSet(t *testing.T) {
 		"protection:mac-nospoof,ip-nospoof\nallowed-ips:fd00\\:\\:5/128,10.0.0.5/32\nmaxbw:   99.500": "", "protection:mac-nospoof\nallowed-ips:10.0.0.5,fd00\\:\\:5": "without ip-nospoof for 10.0.0.5,fd00::5",
 		"protection:mac-nospoof,ip-nospoof\nallowed-ips:fd00\\:\\:5,10.0.0.5\nmaxbw:  100.001": "without maxbw=100M",
 		"protection:ip-nospoof\nallowed-ips:":                                                  "without mac-nospoof",
+		"protection:mac-nospoof,ip-nospoof\nallowed-ips:fd00\\:\\:5,10.0.0.5\nmaxbw:  50":      "with maxbw=50M",
 	} {
-		if got, err := parseLimits([]byte(said + "\n")); got.Lacks(own) != lacks || err != nil {
-			t.Errorf("%s: lacks %q, %v", said, got.Lacks(own), err)
+		if got, err := parseLimits([]byte(said + "\n")); got.Differs(own) != lacks || err != nil {
+			t.Errorf("%s: differs %q, %v", said, got.Differs(own), err)
 		}
+	}
+	if got := own.Differs(mine); got != "with ip-nospoof for 10.0.0.5,fd00::5" {
+		t.Errorf("more than is wanted: %q", got)
 	}
 	for _, bad := range []string{"protection", "mtu:1500", "protection:a:b", "maxbw:fast"} {
 		if _, err := parseLimits([]byte(bad + "\n")); !errors.Is(err, ErrSyntax) {

@@ -109,7 +109,7 @@ func wanted(native, more []string) ([]string, error) {
 		if err := validateProperty(m); err != nil {
 			return nil, err
 		}
-		if !userProperty(m) && !slices.Contains(Extended(), m) {
+		if !userProperty(m) && !slices.Contains(Extended(), m) && !slices.Contains(ofVolumes(), m) {
 			return nil, &NameError{What: "property", Name: m, Reason: "is no user property: it has no ':'"}
 		}
 		if !slices.Contains(properties, m) {

@@ -25,6 +25,9 @@ func native() []string {
 // long again, and most who list do not look at them.
 func Extended() []string { return append([]string{"refquota", "volsize", "zoned"}, encryption()...) }
 
+// ofVolumes are those that fill what only a volume has.
+func ofVolumes() []string { return []string{"volblocksize", "refreservation"} }
+
 // encryption are the properties that older implementations lack.
 func encryption() []string { return []string{"encryption", "keyformat", "keystatus", "encryptionroot"} }
 

@@ -27,6 +27,7 @@ func TestSteps(t *testing.T) {
 	on(zfs.SnapshotTree{Dataset: "rpool/a", Snapshot: "t", Found: all})(t) // each sled of these draws the same GUIDs
 	found := (*all)[slices.IndexFunc(*all, func(d zfs.Dataset) bool { return d.Name == "rpool/a/b@t" })]
 	unmount, snapshot := zfs.Unmount{Dataset: "rpool/a/b"}, zfs.Snapshot{Name: "rpool/a/b@s"}
+	volume := zfs.CreateVolume{Dataset: "rpool/v", Size: 1 << 20, Block: zfs.DefaultBlock}
 	steptest.Conform(t,
 		steptest.Case{Step: zfs.Create{Dataset: "rpool/c", Properties: []zfs.Property{{Name: "x:y", Value: "1"}}}, Sled: on(), Again: host.ErrExists},
 		steptest.Case{
@@ -51,6 +52,13 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Step: zfs.DestroySnapshots{Dataset: "rpool/a", Snapshot: "s"}, Sled: on(snapshot), Again: host.ErrNotFound},
 		steptest.Case{Step: zfs.MountLegacy{Dataset: "rpool/l", Directory: "/mnt"}, Sled: on(legacy), Again: steptest.ErrUnnamed},
 		steptest.Case{Step: zfs.UnmountLegacy{Dataset: "rpool/l", Directory: "/mnt"}, Sled: on(legacy, zfs.MountLegacy{Dataset: "rpool/l", Directory: "/mnt"}), Again: steptest.ErrUnnamed},
+		steptest.Case{Step: volume, Sled: on(), Again: host.ErrExists},
+		steptest.Case{
+			Name: "that is thin", Sled: on(), Again: host.ErrExists,
+			Step: zfs.CreateVolume{Dataset: "rpool/v", Size: 1 << 40, Block: 16 << 10, Thin: true, Properties: []zfs.Property{{Name: "x:y", Value: "1"}}},
+		},
+		steptest.Case{Step: zfs.GrowVolume{Dataset: "rpool/v", Size: 2 << 20}, Sled: on(volume)},
+		steptest.Case{Step: zfs.RenameVolume{Dataset: "rpool/v", To: "rpool/w"}, Sled: on(volume), Again: host.ErrNotFound},
 		steptest.Case{Step: zfs.Protect{Directory: "/new", Make: true}, Sled: on()},
 	)
 }

@@ -56,7 +56,7 @@ func rules() []rule {
 	return []rule{
 		{`open`, `dataset does not exist`, host.ErrNotFound},
 		{`create snapshot`, `dataset does not exist`, host.ErrNotFound}, // the snapshot's dataset
-		{`create|create snapshot`, `dataset already exists`, host.ErrExists},
+		{`create|create snapshot|rename`, `dataset already exists`, host.ErrExists},
 
 		{`.+`, `dataset is busy`, host.ErrBusy},
 		{`mount`, `mountpoint or dataset is busy`, host.ErrBusy},
@@ -78,6 +78,7 @@ func rules() []rule {
 		{`create`, `no such pool '.+'`, host.ErrRefused},
 		{`create|set property for`, `invalid property '.+'`, host.ErrRefused},
 		{`create|set property for|inherit .+ for`, `'[^']+' (is readonly|must be .+|does not apply to datasets of this type)`, host.ErrRefused},
+		{`set property for`, `size is greater than available space`, ErrSpace}, // of a volume that grows
 		{`set property for`, `size is (greater|less) than .+`, host.ErrRefused},
 		{`destroy`, `(filesystem|volume) has children`, host.ErrRefused},
 		{`destroy`, `(filesystem|volume|snapshot) has dependent clones|snapshot is cloned`, host.ErrRefused}, // the latter of older ones

@@ -77,7 +77,7 @@ func TestKindsOfFailures(t *testing.T) {
 		{"cannot create 'tank/a': parent does not exist\n", host.ErrRefused},
 		{"cannot create 'tank/a': no such pool 'tank'\n", host.ErrRefused},
 		{"cannot create 'tank/a': 'compression' must be one of 'on | off | lzjb'\n", host.ErrRefused},
-		{"cannot set property for 'tank/a': size is greater than available space\n", host.ErrRefused},
+		{"cannot set property for 'tank/a': size is greater than available space\n", ErrSpace},
 		{"cannot set property for 'tank/a': 'guid' is readonly\n", host.ErrRefused},
 		{"cannot destroy 'tank/a': filesystem has children\nuse '-r' to destroy the following datasets:\ntank/a/b\n", host.ErrRefused},
 		{"cannot destroy 'tank/a': snapshot is cloned\nno snapshots destroyed\n", host.ErrRefused},

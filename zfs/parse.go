@@ -166,8 +166,8 @@ func (d *Dataset) fill(property, value, source string) (err error) {
 		d.Canmount = orNone(value)
 	case "refquota":
 		d.Refquota, err = number(value)
-	case "volsize":
-		d.Volsize, err = number(value)
+	case "volsize", "volblocksize", "refreservation":
+		err = d.fillVolume(property, value)
 	case "zoned":
 		d.Zoned = value == "on"
 		_, err = oneOf(value, "on", "off", "-")
@@ -182,6 +182,19 @@ func (d *Dataset) fill(property, value, source string) (err error) {
 		d.EncryptionRoot = orNone(value)
 	default:
 		d.user(property, value, source)
+	}
+	return err
+}
+
+// fillVolume puts a size of a volume into its place.
+func (d *Dataset) fillVolume(property, value string) (err error) {
+	switch property {
+	case "volsize":
+		d.Volsize, err = number(value)
+	case "volblocksize":
+		d.Volblocksize, err = number(value)
+	case "refreservation":
+		d.Refreservation, err = number(value)
 	}
 	return err
 }

@@ -30,7 +30,9 @@ type Dataset struct {
 	// These are there if they were asked for; see Extended.
 	Refquota uint64 // 0: none
 	Volsize  uint64 // of a volume
-	Zoned    bool
+	// Of a volume: the size of its blocks, and what is kept back for it.
+	Volblocksize, Refreservation uint64
+	Zoned                        bool
 	// How the dataset is encrypted: all empty where the host's zfs cannot.
 	Encryption     string // "off", "aes-256-gcm" …
 	Keyformat      string // "none", "raw" …

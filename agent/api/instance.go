@@ -32,8 +32,10 @@ type Instance struct {
 	CPUCap     record.CPUCap     `json:"cpu_cap,omitempty"`
 	Memory     uint64            `json:"memory"`
 	Disks      []record.Disk     `json:"disks"`
+	LaterDisks *[]record.Disk    `json:"later_disks,omitempty"` // of the next bring-up, where they are others
 	Pool       string            `json:"pool"`
 	StartOrder record.StartOrder `json:"start_order,omitempty"`
+	CloudInit  *record.CloudInit `json:"cloud_init,omitempty"` // with digests in the places of secrets
 	Generation uint64            `json:"generation"`
 	Updated    time.Time         `json:"time_updated"`
 	Migration  *Moving           `json:"migration"`         // null: it was made here, and is in none
@@ -64,7 +66,11 @@ type Moving struct {
 func InstanceOf(i instance.Instance) Instance {
 	s := Instance{
 		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.Mode, VNICs: []VNIC{},
-		CPUs: i.Spec.CPUs, CPUCap: i.Spec.CPUCap, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, StartOrder: i.Spec.StartOrder, Generation: i.Generation, Updated: i.Updated,
+		CPUs: i.Spec.CPUs, CPUCap: i.Spec.CPUCap, Memory: i.Spec.Memory, Disks: i.Spec.Disks, LaterDisks: i.Later, Pool: i.Spec.Pool, StartOrder: i.Spec.StartOrder, Generation: i.Generation, Updated: i.Updated,
+	}
+	if i.Spec.CloudInit != nil {
+		told := *i.Spec.CloudInit
+		told.Volume, s.CloudInit = "", &told
 	}
 	s.Since, s.AtRisk, s.Changed, s.Died = i.Since, i.AtRisk, i.Changed, i.Died(i.Boot) && i.Busy == nil
 	if i.Busy != nil {
@@ -93,7 +99,7 @@ func VNICsOf(r record.Record) []VNIC {
 	all := []VNIC{}
 	for _, v := range append([]record.VNIC{r.Incarnation.Control}, r.Incarnation.Guests...) {
 		n := r.Spec.NICOf(v.MAC)
-		all = append(all, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MaxBW: n.MaxBW, AllowIP: n.AllowIP})
+		all = append(all, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MaxBW: n.MaxBW, AllowIP: n.AllowIP, OPTE: n.OPTE, Port: n.Port})
 	}
 	return all
 }
@@ -110,6 +116,9 @@ type VNIC struct {
 	// in its document.
 	MaxBW   int      `json:"max_bw,omitempty"`
 	AllowIP []string `json:"allow_ip,omitempty"`
+	// OPTE says that it is a port in a VPC; its place there is that of the document.
+	OPTE bool `json:"opte,omitempty"`
+	record.Port
 }
 
 // Instances are the answer to GET /instances.
@@ -164,6 +173,9 @@ type PutInstance struct {
 	Address *record.Address    `json:"address,omitempty"`
 	Pool    *string            `json:"pool,omitempty"`
 	Order   *record.StartOrder `json:"start_order,omitempty"`
+	// CloudInit has texts, not the names of files.
+	CloudInit *documents.CloudInit `json:"cloud_init,omitempty"`
+
 	Spec    json.RawMessage    `json:"spec,omitempty"`
 	Machine *documents.Machine `json:"machine,omitempty"`
 }
@@ -171,6 +183,7 @@ type PutInstance struct {
 // PutInstanceOf is what asks for w.
 func PutInstanceOf(w instance.Wanted) PutInstance {
 	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, CPUCap: w.CPUCap, Memory: w.Memory, Disks: w.Disks, NICs: w.NICs, Address: w.Address, Pool: w.Pool, Order: w.StartOrder}
+	p.CloudInit = documents.CloudInitOf(w.CloudInit)
 	if w.MachineText != nil {
 		p.Machine = &documents.Machine{File: w.MachineFile, Text: string(w.MachineText)}
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // Env is what commands get: the streams, and functions for all that costs
@@ -252,6 +253,11 @@ func NameOf(view ledger.View, subject string) string {
 			return r.Name
 		}
 		return id
+	}
+	if strings.HasPrefix(subject, naming.KeyVolume) {
+		if r, known := volume.BySubject(view, subject); known {
+			return r.Name
+		}
 	}
 	_, name, _ := strings.Cut(subject, "/")
 	return name

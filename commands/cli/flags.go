@@ -83,14 +83,11 @@ func (e *Env) PrintPlan(m Mutation, reports ...operation.Report) error {
 	}
 	some := false
 	for _, r := range reports {
-		text, err := r.Plan.Text(m.Explain)
+		text, err := r.Plan.Text(m.Explain, e.Output.Fold(e.Streams.Out))
 		if err != nil {
 			return err
 		}
 		some = some || text != ""
-		if e.Output.Screen(e.Streams.Out) && !m.Explain { // its commands can be copied
-			text = folded(text, e.Streams.Out.Width())
-		}
 		if _, err := fmt.Fprint(e.Streams.Out, text); err != nil {
 			return err
 		}
@@ -102,15 +99,6 @@ func (e *Env) PrintPlan(m Mutation, reports ...operation.Report) error {
 		return ErrDifferences
 	}
 	return nil
-}
-
-// folded is a text with no line that is wider than this, as far as it has blanks.
-func folded(text string, width int) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(terminal.Folded(strings.TrimSuffix(line, "\n"), width) + "\n")
-	}
-	return b.String()
 }
 
 // SizeFlag is a flag that takes a size as zfs(8) writes them.

@@ -90,6 +90,8 @@ func nicsOf(s Instance) string {
 	for i, v := range s.VNICs {
 		switch {
 		case i == 0: // its own, for control
+		case v.OPTE:
+			nics = append(nics, "opte:"+strconv.Itoa(v.VNI))
 		case v.VLAN == 0:
 			nics = append(nics, v.Over)
 		default:

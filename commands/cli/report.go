@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -27,13 +26,9 @@ type report struct {
 }
 
 // reported is a failure for people: what failed, where, what the host said, what is left
-// and what to type, each on lines of its own, which are wrapped at words. A terminal that
-// cannot do more than print gets them as they are.
+// and what to type, each on lines of its own, which are wrapped at words.
 func reported(f failure.Document, w *terminal.Stream) string {
-	r := report{to: w, width: math.MaxInt}
-	if w.Erase {
-		r.width = w.Width()
-	}
+	r := report{to: w, width: w.Width()}
 	message, more, _ := strings.Cut(cmp.Or(f.Said, briefly(f)), "\n  ") // a verb on many has a line for each
 	r.line("error", terminal.Bad, message)
 	for one := range strings.SplitSeq(more, "\n  ") {
@@ -144,18 +139,21 @@ func (r *report) left(f failure.Document) {
 	}
 }
 
-// next is what to do, each command on a line of its own, so that it can be copied; behind
-// it, or below, stands what it is for.
+// next is what to do, each command on a line of its own, so that it can be copied, also where
+// it is wider than the terminal; behind it, or below, stands what it is for.
 func (r *report) next(f failure.Document) {
 	label := "next"
 	for _, n := range failure.NextOf(f.Hint) {
 		switch {
 		case n.Command == "":
 			r.line(label, terminal.Strong, n.For)
-		case n.For != "" && labelWidth+len(n.Command)+len(n.For)+3 <= r.width:
-			fmt.Fprintf(r, "%s%s%s   %s\n", r.to.Style(terminal.Strong, label), strings.Repeat(" ", labelWidth-len(label)), n.Command, terminal.Printable(n.For))
 		default:
-			r.line(label, terminal.Strong, n.Command)
+			fmt.Fprintf(r, "%s%s%s", r.to.Style(terminal.Strong, label), strings.Repeat(" ", labelWidth-len(label)), n.Command)
+			if n.For != "" && labelWidth+len(n.Command)+len(n.For)+3 <= r.width {
+				r.WriteString("   " + terminal.Printable(n.For) + "\n")
+				break
+			}
+			r.WriteString("\n")
 			r.below(labelWidth+2, n.For)
 		}
 		label = ""

@@ -35,33 +35,26 @@ func TestAFailureOnATerminal(t *testing.T) {
 		Message: "4 of 33 instances: not done\n  ci3, ci7, dev-2: zone.clone: zone propolis_instance_24aeb7a7: zoneadm: cannot create snapshot: out of space\n  web1: locked",
 		Hint:    "did you mean web1? to list the instances, run: sledctl instance list",
 	}
+	narrow := []string{
+		"error  zone.clone: zone propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2:",
+		"       zoneadm: cannot create snapshot: out of space",
+		"step   zone.clone of zone",
+		"       propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2, after 300ms",
+		"host   zoneadm -z propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2 clone",
+		"       propolis_base_bac38764_1",
+		"       exit 1: cannot create snapshot: out of space",
+		"left   nothing",
+		"next   fix the cause and run the same command again",
+		"       sledctl trace d4baf06d-0c3e-4a5e-9f0e-5f2d8a0d2a11",
+		"         to see what this run did",
+	}
 	for name, c := range map[string]struct {
 		f    failure.Document
 		term string
 		want []string
 	}{
-		"of 80 columns": {failed(), "xterm", []string{
-			"error  zone.clone: zone propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2:",
-			"       zoneadm: cannot create snapshot: out of space",
-			"step   zone.clone of zone",
-			"       propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2, after 300ms",
-			"host   zoneadm -z propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2 clone",
-			"       propolis_base_bac38764_1",
-			"       exit 1: cannot create snapshot: out of space",
-			"left   nothing",
-			"next   fix the cause and run the same command again",
-			"       sledctl trace d4baf06d-0c3e-4a5e-9f0e-5f2d8a0d2a11",
-			"         to see what this run did",
-		}},
-		"that only prints": {failed(), "dumb", []string{
-			"error  " + failed().Message,
-			"step   " + failed().Step + ", after 300ms",
-			"host   zoneadm -z propolis_instance_24aeb7a7-1423-547d-9529-254a2c5ef7d2 clone propolis_base_bac38764_1",
-			"       exit 1: cannot create snapshot: out of space",
-			"left   nothing",
-			"next   fix the cause and run the same command again",
-			"       sledctl trace d4baf06d-0c3e-4a5e-9f0e-5f2d8a0d2a11   to see what this run did",
-		}},
+		"of 80 columns":    {failed(), "xterm", narrow},
+		"that only prints": {failed(), "dumb", narrow},
 		"of several": {many, "xterm", []string{
 			"error  4 of 33 instances: not done",
 			"  ci3, ci7, dev-2: zone.clone: zone propolis_instance_24aeb7a7: zoneadm:",
@@ -106,7 +99,7 @@ func TestAStepThatFailedIsSaidInWords(t *testing.T) {
 		"": &plan.StepError{Action: clone, Err: refused},
 	} {
 		f := failureOf(err, time.Now())
-		streams, _, errs := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 80, Environ: []string{"TERM=dumb"}})
+		streams, _, errs := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 200, Environ: []string{"TERM=dumb"}})
 		if printFailure(f, streams.Err, terminal.FormatAuto); f.Said != want || want != "" && !strings.HasPrefix(errs.String(), "error  "+want+"\n") || strings.Contains(errs.String(), "of zone") != (want == "") || f.Step != "" && !strings.Contains(errs.String(), "step   ") {
 			t.Errorf("%q, want %q:\n%s", f.Said, want, errs)
 		}

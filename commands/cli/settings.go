@@ -25,6 +25,7 @@ import (
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // How the configuration becomes the settings of the domain packages.
@@ -102,6 +103,7 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir != (config.Reservoir{}), c.Paths.Run, bundleSettings(c)
 	s.MakeBase, s.Versions = makeBase(c), &e.versions
 	s.SecretDir = SecretDir(c, h)
+	withVolumes(c, &s)
 	if c.Network.GZAddress.IsValid() {
 		s.Reserved = []netip.Addr{c.Network.GZAddress.Addr()}
 	}
@@ -116,7 +118,8 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 func zoneSettings(c config.Config) instance.Settings {
 	return instance.Settings{
 		Names: Prefixes(c), MTU: c.Network.MTU, Underlay: c.Network.Underlay, Gateway: c.Network.Gateway,
-		Propolis: PropolisSettings(c), Base: recordedBase, Disk: recordedDisk, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
+		OPTE:     layout.OPTE{Links: c.Network.OPTELinks, Address: c.Network.OPTEAddress},
+		Propolis: PropolisSettings(c), Base: recordedBase, Disk: recordedDisk, Volume: volume.PathOf, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
 	}
 }
 

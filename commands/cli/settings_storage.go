@@ -1,16 +1,25 @@
 package cli
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
 
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/key"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // StorageSettings are what storage takes from the configuration.
@@ -74,5 +83,80 @@ func keys(c config.Config) *key.Ring {
 func (e *Env) WarnOfKeys(s storage.Settings) {
 	if s.Keys != nil && s.Keys.Source().Warning() != "" {
 		e.book.warn(s.Keys.Source().Warning())
+	}
+}
+
+// Volumes are what volumes take from the configuration, and what operations work with.
+func Volumes(e *Env) (volume.Settings, operation.Env, error) {
+	c, env, err := e.Operation()
+	if err != nil {
+		return volume.Settings{}, env, err
+	}
+	namespace, err := SledName(c, env.Host.Files())
+	return volume.Settings{Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes}, env, err
+}
+
+// attachedVolumes names the instances that have volumes as disks, by the volumes' datasets.
+func attachedVolumes(view ledger.View) (map[string][]string, error) {
+	records, err := record.All(view)
+	has := map[string][]string{}
+	for _, r := range records {
+		for _, d := range r.AllDisks() {
+			if dataset, ok := d.Volume(); ok {
+				has[dataset] = append(has[dataset], r.Name)
+			}
+		}
+	}
+	return has, err
+}
+
+// CompleteVolumes offers the names of volumes.
+func CompleteVolumes(e *Env) func(context.Context) []string {
+	return func(ctx context.Context) (names []string) {
+		view, err := e.View(ctx)
+		if err != nil {
+			return nil
+		}
+		all, _ := volume.All(view) // what cannot be read is not offered
+		for _, r := range all {
+			names = append(names, r.Name)
+		}
+		return names
+	}
+}
+
+// withVolumes has instances made with volumes of their own, and deleted with those that are set to.
+func withVolumes(c config.Config, s *instance.Settings) {
+	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes}
+	s.Followers = func(view ledger.View, inv *inventory.Inventory, datasets []string) (instance.Followers, error) {
+		f, err := of.Follow(view, inv, datasets)
+		return instance.Followers(f), err
+	}
+	s.MakeVolume = func(ctx context.Context, env operation.Env, name string, d record.NewDisk, dryRun, keep bool) (string, operation.Report, error) {
+		want := volume.Wanted{Name: name, Size: d.Size, Block: d.Block, Pool: d.Pool, Thin: d.Thin, Follow: d.Follows}
+		if view, err := operation.Decided(ctx, env, dryRun); err == nil {
+			if r, made := volume.AsWanted(view, want); made { // nothing is locked, and nothing written
+				return r.Path(), operation.Report{}, nil
+			}
+		}
+		made, report, err := of.Create(ctx, env, want, dryRun, keep)
+		return made.Device, report, err
+	}
+	s.DropVolume = func(ctx context.Context, env operation.Env, name string) (left string, err error) {
+		_, _, err = of.Delete(ctx, env, volume.DeleteRequest{Ref: name})
+		if err == nil {
+			return "", nil
+		}
+		if view, verr := operation.Decided(ctx, env, false); verr == nil {
+			r, _ := volume.Find(view, name) // one that is gone is not left
+			left = r.Dataset
+		}
+		if left != "" {
+			left = "volume " + left
+		}
+		if errors.As(err, new(*volume.AttachedError)) {
+			err = nil // the instance is resumed with it
+		}
+		return left, err
 	}
 }

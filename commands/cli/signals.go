@@ -105,7 +105,7 @@ func (p *Progress) interrupted(name string) {
 func (p *Progress) say(line string) {
 	const indent = "    "
 	line = terminal.Printable(line)
-	if p.streams.Err.Erase {
+	if p.streams.Err.Terminal {
 		line = strings.Join(terminal.Wrapped(line, p.streams.Err.Width()-len(indent)), "\n"+indent)
 	}
 	_ = p.line().Println(line)

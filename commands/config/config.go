@@ -53,6 +53,8 @@ type Network struct {
 	Gateway     netip.Addr   `toml:"gateway" default:"" doc:"default router of control addresses; empty: none"`
 	MTU         int          `toml:"mtu" default:"0" doc:"MTU of control VNICs; 0: that of the link"`
 	GuestLink   string       `toml:"guest_link" default:"" doc:"link that guest VNICs are made over if the instance names none; empty: the control link"`
+	OPTELinks   []string     `toml:"opte_links" default:"" doc:"the two links by which guests in VPCs reach other sleds; empty: another program sets them (opteadm set-xde-underlay)"`
+	OPTEAddress netip.Addr   `toml:"opte_address" default:"" doc:"IPv6 address of the sled on these links; empty: no guest can be in a VPC"`
 }
 
 // Storage is which disks the sled has, and what lies on them.

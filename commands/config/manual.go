@@ -40,6 +40,8 @@ func manual() map[string]entry {
 		"network.gateway":      {"address in network.underlay", "fd00:1122:3344:101::fe"},
 		"network.mtu":          {"0, or 1280 to 65535 bytes", "9000"},
 		"network.guest_link":   {aLink, "net0"},
+		"network.opte_links":   {"list of two links", "net0,net1"},
+		"network.opte_address": {"IPv6 address", "fd00:1122:3344:101::1"},
 
 		"storage.slots":      {"auto, gimlet, cosmo or none", "gimlet"},
 		"storage.devices":    {"list of u2:DEVICE and m2:DEVICE", "u2:/dev/dsk/c3t0d0,m2:/dev/dsk/c4t0d0"},

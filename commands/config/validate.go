@@ -99,6 +99,13 @@ func (n Network) validate(v *validator) {
 	v.link("network.etherstub", n.Etherstub)
 	v.link("network.gz_vnic", n.GZVNIC)
 	v.link("network.guest_link", n.GuestLink)
+	for _, link := range n.OPTELinks {
+		v.link("network.opte_links", link)
+	}
+	two := len(n.OPTELinks) == 2 && n.OPTELinks[0] != n.OPTELinks[1]
+	v.want(len(n.OPTELinks) == 0 || two, "network.opte_links", "are %d, not two different links", len(n.OPTELinks))
+	v.want(!n.OPTEAddress.IsValid() || n.OPTEAddress.Is6() && !n.OPTEAddress.Is4In6() && n.OPTEAddress.Zone() == "", "network.opte_address", "%v is no IPv6 address", n.OPTEAddress)
+	v.fits(len(n.OPTELinks) == 0 || n.OPTEAddress.IsValid(), "network.opte_links", "need network.opte_address, the sled's own on them")
 	v.fits(!n.GZAddress.IsValid() || n.GZVNIC != "", "network.gz_address", "needs network.gz_vnic, which would carry it")
 	if n.Underlay.IsValid() {
 		v.want(n.Underlay == n.Underlay.Masked(), "network.underlay", "%v is an address: the network is %v", n.Underlay, n.Underlay.Masked())

@@ -16,8 +16,9 @@ import (
 
 // described joins flags and document, the flags over the document.
 func described(streams *terminal.Streams, f Flags) (instance.Wanted, error) {
-	if f.File == "" {
-		return f.Wanted, nil
+	own, err := f.cloudInit(streams)
+	if f.File == "" || err != nil {
+		return own, err
 	}
 	data, err := cli.ReadDocument(streams, "--file", f.File)
 	if err != nil {
@@ -27,7 +28,10 @@ func described(streams *terminal.Streams, f Flags) (instance.Wanted, error) {
 	if err != nil {
 		return instance.Wanted{}, ErrorOf(f.File, err)
 	}
-	return f.Wanted.Over(below), nil
+	if below, err = readCloudInit(streams, f.File, below); err != nil {
+		return instance.Wanted{}, err
+	}
+	return own.Over(below), nil
 }
 
 // Written is what flags and document describe, with the text of the machine where
@@ -60,6 +64,7 @@ func Wanted(e *cli.Env, f Flags) (instance.Wanted, error) {
 	if err != nil {
 		return instance.Wanted{}, err
 	}
+	WarnOfUserData(e.Progress, w)
 	w, err = WithMachine(e, w)
 	if w.Machine != nil {
 		warnOfSpec(e.Progress, w.Machine.File, *w.Machine)

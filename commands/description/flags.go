@@ -14,6 +14,10 @@ type Flags struct {
 	Wanted instance.Wanted
 	File   string
 	Spec   string
+	// CloudInit and NetworkConfig are files, each of SSHKeys is a file or a key; "none" removes
+	// what there is.
+	CloudInit, NetworkConfig string
+	SSHKeys                  []string
 }
 
 // Add gives a command the flags; file says whether --file is one of them.
@@ -26,16 +30,17 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 		return err
 	}}, "cpu-cap", "processors that the VM keeps busy at most, e.g. 1.5 (0: no cap)")
 	flags.Var(cli.SizeFlag{Value: &w.Memory}, "memory", "guest memory, e.g. 8G")
-	flags.Var(cli.FuncFlag{Kind: "PATH[,readonly]", Read: func(s string) error {
-		d, err := record.ParseDisk(s)
+	flags.Var(cli.FuncFlag{Kind: "NAME|PATH|size=N[,…]", Read: func(s string) error {
+		d, err := parseDisk(s)
 		w.Disks = append(w.Disks, d)
 		return err
-	}}, "disk", "volume or file of the host; repeatable")
+	}}, "disk", "volume, or file of the host; repeatable")
+	env.CompleteFlag(cmd, "disk", cli.CompleteVolumes(env))
 	flags.Var(cli.FuncFlag{Kind: "[over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…", Read: func(s string) error {
 		n, err := record.ParseNIC(s)
 		w.NICs = append(w.NICs, n)
 		return err
-	}}, "nic", "guest NIC; repeatable")
+	}}, "nic", "guest NIC, or opte,vni=N,ip=IP,subnet=CIDR in a VPC; repeatable")
 	flags.Var(cli.FuncFlag{Kind: "dhcp|addrconf|IP/PREFIX[,gateway=IP]", Read: func(s string) error {
 		a, err := record.ParseAddress(s)
 		w.Address = &a
@@ -53,6 +58,13 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 	})
 	env.CompleteStart(cmd, "address", func(context.Context) []string { return []string{"dhcp", "addrconf"} })
 	flags.StringVar(&f.Spec, "spec", "", "`FILE` with a Propolis spec (JSON) or config (TOML); - is stdin")
+	flags.StringVar(&f.CloudInit, "cloud-init", "", "`FILE` with user-data for cloud-init; - is stdin, none removes it")
+	flags.Var(cli.FuncFlag{Kind: "NAME", Read: func(s string) error {
+		w.CloudInit.Hostname = orNone(s)
+		return nil
+	}}, "hostname", "hostname for cloud-init (default: the name of the instance)")
+	flags.Var(cli.FuncFlag{Kind: "FILE|KEY", Read: func(s string) error { f.SSHKeys = append(f.SSHKeys, s); return nil }}, "ssh-key", "public SSH key for cloud-init's user; repeatable, none removes all")
+	flags.StringVar(&f.NetworkConfig, "network-config", "", "`FILE` with network-config for cloud-init; - is stdin, none removes it")
 	if file {
 		flags.StringVarP(&f.File, "file", "f", "", "`FILE` that describes the instance; - is stdin")
 	}

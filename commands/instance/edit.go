@@ -171,6 +171,10 @@ func (d *edit) wanted(text string) (instance.Wanted, error) {
 	if w.StartOrder == nil {
 		w.StartOrder = new(record.StartOrder)
 	}
+	if w, err = description.Files(d.e.Streams, w); err != nil {
+		return w, err
+	}
+	w.CloudInit = w.CloudInit.Whole()
 	if w.Disks == nil && w.MachineText == nil && w.MachineFile == "" {
 		w.Disks = []record.Disk{}
 	}
@@ -195,7 +199,7 @@ func (d *edit) planned(ctx context.Context, change *instance.EnsureRequest) (que
 	if err != nil {
 		return "", err
 	}
-	text, err := result.Report.Plan.Text(false)
+	text, err := result.Report.Plan.Text(false, d.e.Output.Fold(d.e.Streams.Err))
 	if text += d.reordered(change.Wanted); text == "" || err != nil {
 		return "", err
 	}
@@ -203,12 +207,16 @@ func (d *edit) planned(ctx context.Context, change *instance.EnsureRequest) (que
 	return fmt.Sprintf("Apply this to %s?", d.r.Name), nil
 }
 
-// reordered is the line about another start order, which is in no plan; empty: it stays.
-func (d *edit) reordered(w instance.Wanted) string {
-	if *w.StartOrder == d.r.Spec.StartOrder {
-		return ""
+// reordered are the lines about another start order and other cloud-init data, which are in no
+// plan; empty: they stay.
+func (d *edit) reordered(w instance.Wanted) (lines string) {
+	if *w.StartOrder != d.r.Spec.StartOrder {
+		lines = fmt.Sprintf("start-order: %s -> %s\n", d.r.Spec.StartOrder, *w.StartOrder)
 	}
-	return fmt.Sprintf("start-order: %s -> %s\n", d.r.Spec.StartOrder, *w.StartOrder)
+	if is, next := d.r.Spec.CloudInit, w.CloudInit.Apply(d.r.Spec.CloudInit); !next.Same(is) {
+		lines += fmt.Sprintf("cloud-init: %s -> %s, when it is brought up next\n", is.Text(), next.Text())
+	}
+	return lines
 }
 
 // keptError is a document that was not applied.

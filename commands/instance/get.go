@@ -19,10 +19,11 @@ import (
 const formatTOML terminal.Format = "toml"
 
 type getOptions struct {
-	far      remote
-	diff     bool
-	detailed bool
-	events   int // the newest, on a terminal
+	far       remote
+	diff      bool
+	detailed  bool
+	cloudInit bool
+	events    int // the newest, on a terminal
 }
 
 func newGet(env *cli.Env) *cobra.Command {
@@ -37,7 +38,10 @@ configuration), then what the instance is made of on the host, and its newest ev
 With --diff, print only what differs. In a pipe, and with -o table or --columns, one row is printed.
 
 With -o toml, print the document that describes the instance, with nothing left open: instance ensure -f takes it, and finds nothing
-to do while the instance runs. In the places of secrets it has their digests, which ensure takes for those that the instance has.`,
+to do while the instance runs. In the places of secrets it has their digests, which ensure takes for those that the instance has.
+
+With --cloud-init, print what cloud-init tells the guest at its first boot (docs/first-boot.md), passwords too: what its VM was given, or
+else what it gets when it is brought up.`,
 		Example: `  sledctl instance get web1
   sledctl instance get web1 --diff --detailed-exitcode
   sledctl instance get web1 -o toml >web1.toml`,
@@ -46,6 +50,7 @@ to do while the instance runs. In the places of secrets it has their digests, wh
 	}
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "print only what differs")
 	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "with --diff: exit 10 if something differs")
+	cmd.Flags().BoolVar(&o.cloudInit, "cloud-init", false, "print its cloud-init data, with secrets")
 	cmd.Flags().IntVar(&o.events, "events", 5, "how many of its newest events a terminal shows")
 	o.far.Add(cmd)
 	env.AddOutput(cmd)
@@ -53,13 +58,28 @@ to do while the instance runs. In the places of secrets it has their digests, wh
 	return cmd
 }
 
-func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error {
-	document := e.Output.Format == formatTOML
+// check refuses flags that exclude each other.
+func (o getOptions) check(document bool, refs int) error {
 	switch {
 	case o.events < 0:
 		return &cli.UsageError{Text: fmt.Sprintf("--events %d: want a number from 0", o.events)}
-	case (document || o.diff) && len(refs) > 1:
-		return &cli.UsageError{Text: "instance get: --diff and -o toml are about one instance"}
+	case (document || o.diff || o.cloudInit) && refs > 1:
+		return &cli.UsageError{Text: "instance get: --diff, --cloud-init and -o toml are about one instance"}
+	case o.cloudInit && (document || o.diff):
+		return &cli.UsageError{Text: "instance get: --cloud-init, --diff and -o toml exclude each other"}
+	case o.cloudInit && o.far.Is():
+		return &cli.UsageError{Text: "an agent cannot be asked for --cloud-init: it gives no secrets away", Advice: "run it on the sled"}
+	}
+	return nil
+}
+
+func runGet(ctx context.Context, e *cli.Env, o getOptions, refs []string) error {
+	document := e.Output.Format == formatTOML
+	switch err := o.check(document, len(refs)); {
+	case err != nil:
+		return err
+	case o.cloudInit:
+		return printTold(ctx, e, refs[0])
 	case document:
 		return printDocument(ctx, e, o.far, refs[0])
 	case o.diff:

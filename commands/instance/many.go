@@ -201,7 +201,7 @@ var errAsRecorded = &cli.UsageError{Text: "instance ensure: --all, several names
 func (o ensureOptions) describes() bool {
 	described := o.Wanted
 	described.Ref = ""
-	return !reflect.DeepEqual(described, instance.Wanted{}) || o.File != "" || o.recreate || o.protection() != nil
+	return !reflect.DeepEqual(described, instance.Wanted{}) || o.File+o.CloudInit+o.NetworkConfig != "" || len(o.SSHKeys) > 0 || o.recreate || o.protection() != nil
 }
 
 // runEnsureAll brings up what is wanted running.

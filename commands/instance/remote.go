@@ -115,6 +115,7 @@ func ensureRemotely(ctx context.Context, e *cli.Env, r remote, o ensureOptions) 
 		return err
 	}
 	description.WarnOfMachine(e.Progress, wanted)
+	description.WarnOfUserData(e.Progress, wanted)
 	if wanted.Ref == "" {
 		return &record.InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
 	}

@@ -162,8 +162,8 @@ func newDelete(env *cli.Env) *cobra.Command {
 		Use:     "delete [NAME|UUID|PATTERN ...]",
 		Aliases: []string{"rm"},
 		Short:   "Remove an instance and its record",
-		Long: `Remove an instance and its record, with its address and MACs. Its disks are not touched. Deleting an instance that does not
-exist succeeds, except with --must-exist. For a protected instance (instance ensure --protect) sledctl asks first; without a terminal it
+		Long: `Remove an instance and its record, with its address and MACs. Its disks stay, but for volumes that are set to go with it
+(volume set). Deleting an instance that does not exist succeeds, except with --must-exist. For a protected instance (instance ensure --protect) sledctl asks first; without a terminal it
 needs its name and --yes.
 ` + selectionHelp + askedHelp,
 		Example: `  sledctl instance delete web1

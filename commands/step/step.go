@@ -35,7 +35,7 @@ func (o *Options) Add(env *cli.Env, cmd *cobra.Command, uses ...string) {
 
 // Describing are the flags that describe an instance.
 func Describing() []string {
-	return []string{"address", "cpus", "disk", "memory", "name", "nic", "pool", "spec"}
+	return []string{"address", "cloud-init", "cpus", "disk", "hostname", "memory", "name", "network-config", "nic", "pool", "spec", "ssh-key"}
 }
 
 // New is a command that does one stage of the bring-up of an instance, and
@@ -58,7 +58,7 @@ func UsedBy(stage instance.Stage) []string {
 	case instance.StageAddress:
 		return []string{"address"}
 	case instance.StageEnsure:
-		return []string{"cpus", "memory", "disk", "nic", "spec"}
+		return []string{"cpus", "memory", "disk", "nic", "spec", "cloud-init", "hostname", "ssh-key", "network-config"}
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ func areas() []area {
 		{"Names and places", []string{"illumos/naming", "engine/inventory"}},
 		{"Zones", []string{"zone"}},
 		{"VNICs", []string{"vnic", "sled/network"}},
+		{"OPTE", []string{"illumos/opte"}},
 		{"Addresses and routes: `ipadm`", []string{"illumos/ipadm"}},
 		{"ZFS", []string{"zfs"}},
 		{"Disks", []string{"illumos/devtree", "illumos/disk", "sled/storage", "sled/localdisk"}},

@@ -28,6 +28,9 @@ const (
 	Links    Part = "links"    // dladm show-link, show-vnic
 	Pools    Part = "pools"    // zpool list
 	Datasets Part = "datasets" // zfs get, below Roots
+	// Ports are those of OPTE among the links, which have their MAC from there. They are looked
+	// at with Links, and are known where the sled has no link of their class.
+	Ports Part = "OPTE's ports" // opteadm list-ports
 )
 
 // Want names the parts that the caller needs.
@@ -119,7 +122,7 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 		}
 	}
 	inv := Of(Listings{})
-	inv.failed[Rival] = errNotAsked
+	inv.failed[Rival], inv.failed[Ports] = errNotAsked, errNotAsked
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var zoned bool
@@ -143,6 +146,7 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 				var err error
 				inv.links, zoned, err = vnic.List(ctx, h)
 				done(Links, err)
+				done(Ports, lookPorts(ctx, h, inv.links))
 			case Rival:
 				done(Rival, lookRival(ctx, h))
 			case Addresses:

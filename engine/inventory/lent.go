@@ -65,7 +65,7 @@ func lent(links []vnic.Link, zones []zone.Zone, configs map[string]zone.Config, 
 	for i := range links {
 		l := &links[i]
 		who := wants[l.Name]
-		if l.Class != "vnic" || seen[l.Name] || len(who) == 0 && !blind {
+		if l.Class != "vnic" && !IsMisc(*l) || seen[l.Name] || len(who) == 0 && !blind {
 			continue
 		}
 		seen[l.Name] = true

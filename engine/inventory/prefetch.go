@@ -80,7 +80,7 @@ func (g prefetch) answer(want Want) (*Inventory, bool) {
 	inv := *g.inv
 	inv.failed = map[Part]error{}
 	for part, err := range g.inv.failed {
-		if inv.failed[part] = err; !want.any(part) && (part != Pools || !want.any(Datasets, Homes)) {
+		if inv.failed[part] = err; !want.any(part) && (part != Pools || !want.any(Datasets, Homes)) && (part != Ports || !want.any(Links)) {
 			inv.failed[part] = errNotAsked
 		}
 	}

@@ -47,8 +47,8 @@ const (
 	Interrupted Result = "interrupted"
 )
 
-// Lasts lists the last operation of each subject, also of the instance that was
-// deleted last, in the order in which they ended.
+// Lasts lists the last operation of each subject, also of the instance or
+// volume that was deleted last, in the order in which they ended.
 func Lasts(view ledger.View) []Last {
 	var all []Last
 	for _, value := range view.All(naming.KeyLast) {
@@ -114,7 +114,7 @@ func remembered(env Env, view ledger.View, report Report, id string, facts []led
 	}
 	value, err := json.Marshal(last)
 	key := naming.KeyLast + report.Subject
-	if !recorded && strings.HasPrefix(report.Subject, naming.KeyInstance) {
+	if !recorded && (strings.HasPrefix(report.Subject, naming.KeyInstance) || strings.HasPrefix(report.Subject, naming.KeyVolume)) {
 		key = naming.KeyLast + "deleted"
 	}
 	return append(facts, ledger.Fact{Key: key, Value: value}), err

@@ -39,10 +39,14 @@ type fakeStep struct {
 	undo  error // why undoing fails
 	final bool  // cannot be undone
 	panic bool
+	lines []host.Line // nil: one
 }
 
 func (d fakeStep) Verb() string { return d.verb }
 func (d fakeStep) Explain() []host.Line {
+	if d.lines != nil {
+		return d.lines
+	}
 	return []host.Line{{Kind: host.LineRun, Text: "do " + d.name}}
 }
 
@@ -334,11 +338,31 @@ func TestTextShowsChangeVerbObjectAndReason(t *testing.T) {
 		{ID: "1", Object: "vnic vnic_propolis0", Why: "control VNIC", Change: plan.Create, Step: fakeStep{verb: "vnic.create", name: "1"}},
 		{ID: "2", Object: "zone z", Change: plan.Wait, Step: fakeStep{verb: "smf.await", name: "2"}},
 	}}
-	got, err := p.Text(true)
+	got, err := p.Text(true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := "+ vnic.create  vnic vnic_propolis0: control VNIC\n    do 1\n  smf.await    zone z\n    do 2\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is read is broken where it is too wide; what can be copied stays in one piece, and
+// a comment remains one.
+func TestTextFoldsWhatIsNotCopied(t *testing.T) {
+	p := plan.Plan{Why: "because of this", Actions: []plan.Action{
+		{ID: "1", Object: "zone z", Why: "no reason", Change: plan.Wait, Step: fakeStep{verb: "v", name: "1", lines: []host.Line{
+			host.WaitLine("all is well"), {Kind: host.LineRun, Text: "zoneadm -z z boot"},
+		}}},
+	}}
+	got, err := p.Text(true, func(line string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(line, ": ", ":\n    "), " is", "\n    is")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# because of this\n  v  zone z:\n    no reason\n    # waits until all\n    # is well\n    zoneadm -z z boot\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -45,11 +45,16 @@ func (p Plan) words() *strings.Replacer {
 
 // Text renders the plan for a person, under the reason for it as a comment; with
 // explain, each action is followed by
-// the commands that it runs, indented, ready for a shell once unindented.
-func (p Plan) Text(explain bool) (string, error) {
+// the commands that it runs, indented, ready for a shell once unindented. Fold breaks
+// what is read and not copied: it returns a line as several, of which the later ones
+// are indented; nil leaves all lines as they are.
+func (p Plan) Text(explain bool, fold func(line string) string) (string, error) {
 	rows, err := p.Rows()
 	if err != nil {
 		return "", err
+	}
+	if fold == nil {
+		fold = func(line string) string { return line }
 	}
 	verb := 0
 	for _, r := range rows {
@@ -57,22 +62,36 @@ func (p Plan) Text(explain bool) (string, error) {
 	}
 	var b strings.Builder
 	if p.Why != "" {
-		b.WriteString("# " + p.Why + "\n")
+		b.WriteString(comment(fold("# "+p.Why)) + "\n")
 	}
 	for _, r := range rows {
-		b.WriteString(string(r.Change) + " " + pad(r.Verb, verb) + "  " + r.Object)
+		heading := string(r.Change) + " " + pad(r.Verb, verb) + "  " + r.Object
 		if r.Why != "" {
-			b.WriteString(": " + r.Why) // not in a column: names are long
+			heading += ": " + r.Why // not in a column: names are long
 		}
-		b.WriteString("\n")
+		b.WriteString(fold(heading) + "\n")
 		if !explain {
 			continue
 		}
 		for _, line := range r.Lines {
-			b.WriteString(indent(line) + "\n")
+			text := indent(line)
+			if line.Kind == host.LineWait {
+				text = comment(fold(text))
+			}
+			b.WriteString(text + "\n")
 		}
 	}
 	return b.String(), nil
+}
+
+// comment has each further line of a folded comment be one, too.
+func comment(folded string) string {
+	first, more, broken := strings.Cut(folded, "\n")
+	if !broken {
+		return first
+	}
+	const sign = "    # "
+	return first + "\n" + sign + strings.ReplaceAll(strings.TrimLeft(more, " "), "\n    ", "\n"+sign)
 }
 
 // indent leaves the body of a here-document where it is: indented, it would

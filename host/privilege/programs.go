@@ -41,6 +41,7 @@ func Programs() map[string]Program {
 		"zlogin":   {all, "Zone Management", "zlogin.c: all privs required"},
 		"zonecfg":  {all, "Zone Security", "exec_attr: uid=0"},
 		"dladm":    {need("net_rawaccess", "sys_dl_config"), "Network Link Security", "exec_attr: privs=sys_dl_config,net_rawaccess,proc_audit"},
+		"opteadm":  {need("sys_dl_config"), "", "xde/src/secpolicy.rs: secpolicy_dl_config"},
 		"ipadm":    {need("net_rawaccess", "sys_ip_config"), "Network IP Management", "guess addresses-need-ip-config"},
 		"route":    {need("net_rawaccess", "sys_ip_config"), "Network Management", "exec_attr: privs=sys_ip_config"},
 		"zfs":      {need("file_chown", "file_owner", "sys_mount"), "ZFS File System Management", "guess datasets-need-sys-mount"},

@@ -1,6 +1,10 @@
 package naming
 
-import "github.com/google/uuid"
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+)
 
 // NamespaceID is the namespace of the names on one sled, made from whatever
 // tells that sled from others: the same text gives the same namespace.
@@ -22,3 +26,9 @@ func InstanceID(namespace uuid.UUID, name string) uuid.UUID {
 // IsUUID says whether a name is a UUID in its usual form of 36 characters, and
 // so an id and no name.
 func IsUUID(name string) bool { return len(name) == uuidLength && uuid.Validate(name) == nil }
+
+// VolumeID is an id of the volume with a name on a sled: of the first that has it, n is 0; of one
+// that has it since the first was renamed, 1, and so on.
+func VolumeID(namespace uuid.UUID, name string, n int) uuid.UUID {
+	return uuid.NewSHA1(namespace, fmt.Appendf(nil, "volume %s %d", name, n))
+}

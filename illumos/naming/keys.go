@@ -19,11 +19,13 @@ const (
 	KeyTombstone = "tombstone/"  // tombstone/PROPOLIS-ID: how a VM ended
 	KeyEpoch     = "agent/epoch" // counts the starts of agents
 	KeyDisk      = "disk/"       // disk/IDENTITY: a physical disk and its pool
-	KeyLocalDisk = "local-disk/" // local-disk/ID: a volume that VMs may have as a disk
+	KeyLocalDisk = "localdisk/"  // localdisk/ID: a volume that VMs may have as a disk
 	KeyBase      = "base/"       // base/POOL/GENERATION: a base zone
+	KeyImage     = "image/"      // image/ID: a disk that others are cloned from
+	KeySpare     = "spare/"      // spare/PROPOLIS-ID: a zone that is cloned ahead
+	KeyVolume    = "volume/"     // volume/ID: a volume that VMs have as a disk
 	// KeyAssignment is what a control plane wants of the sled's disks and datasets.
 	KeyAssignment = "assignment"
-	KeySpare      = "spare/"  // spare/PROPOLIS-ID: a zone that is cloned ahead
 	KeyNetwork    = "network" // what was decided of the control network
 	KeyHold       = "hold/"   // hold/KIND/NAME: an object that belongs to no instance yet
 	KeyHeldVNIC   = KeyHold + "vnic/"
@@ -40,7 +42,7 @@ func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
 		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyMoved, "nicsync"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
-		{KeyDisk, "storage"}, {KeyAssignment, "storage"}, {KeyLocalDisk, "localdisk"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
+		{KeyDisk, "storage"}, {KeyAssignment, "storage"}, {KeyLocalDisk, "localdisk"}, {KeyBase, "base"}, {KeyImage, "image"}, {KeyVolume, "volume"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }
 

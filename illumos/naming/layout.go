@@ -107,6 +107,70 @@ func Zone(pool, zone string) (l Location, ok bool) {
 	return parent.Join(zone), true
 }
 
+// volumePrefix opens the names of the datasets of volumes: they lie next to what others have
+// on a pool.
+const volumePrefix = "volume_"
+
+// Volume is the dataset of a volume on a pool: in crypt of a U.2's pool, so that it is
+// encrypted, and directly in any other. A pool on an M.2 holds no volumes: ok is false.
+func Volume(pool, volume string) (dataset string, ok bool) {
+	parent, ok := VolumeParent(pool)
+	return parent + "/" + volumePrefix + volume, ok
+}
+
+// VolumeParent is the dataset in which a pool's volumes lie.
+func VolumeParent(pool string) (dataset string, ok bool) {
+	switch kind, _ := ParsePool(pool); kind {
+	case ExternalPool:
+		return pool + "/crypt", true
+	case InternalPool:
+		return "", false
+	}
+	return pool, true
+}
+
+// ParseVolume is the inverse of Volume.
+func ParseVolume(dataset string) (pool, volume string, ok bool) {
+	pool, _, _ = strings.Cut(dataset, "/")
+	volume, ok = strings.CutPrefix(path.Base(dataset), volumePrefix)
+	if !ok || !ValidVolume(volume) {
+		return "", "", false
+	}
+	at, ok := Volume(pool, volume)
+	return pool, volume, ok && at == dataset
+}
+
+// VolumeNameMax is the longest name of a volume: of its dataset, the pool's name takes the most.
+const VolumeNameMax = 63
+
+// ValidVolume reports whether a volume may have this name: 1 to 63 letters, digits, '-', '_' and
+// '.', the first a letter or digit. A UUID is none: it is an id.
+func ValidVolume(name string) bool {
+	if name == "" || len(name) > VolumeNameMax || !letter(name[0]) && !digit(name[0]) {
+		return false
+	}
+	for i := range len(name) {
+		if b := name[i]; !letter(b) && !digit(b) && !strings.ContainsRune("-_.", rune(b)) {
+			return false
+		}
+	}
+	_, id := parseUUID(strings.ToLower(name))
+	return !id
+}
+
+// imagePrefix opens the names of the volumes that hold images, and is followed by the image's id.
+const imagePrefix = "sledctl_image_"
+
+// Image is the volume of an image on a pool: next to what its zones lie in, so encrypted where
+// they are. A pool on an M.2 holds none: ok is false.
+func Image(pool string, id uuid.UUID) (dataset string, ok bool) {
+	parent, ok := ZoneParent(pool)
+	return path.Join(path.Dir(parent.Dataset), imagePrefix+id.String()), ok
+}
+
+// VolumeDevice is the device of a volume to which bytes are written (usr/src/uts/common/fs/zfs/zvol.c).
+func VolumeDevice(dataset string) string { return "/dev/zvol/rdsk/" + dataset }
+
 // Debug is the dataset of a pool for what is kept for inspection after a
 // failure: crypt/debug of a U.2's pool, debug of an M.2's (U2_DEBUG_DATASET and
 // M2_DEBUG_DATASET of oxidecomputer/omicron). Other pools have none.

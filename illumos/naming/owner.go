@@ -14,7 +14,9 @@ const (
 	PropertyInstance  = "sledctl:instance"   // the instance's id, on its zone's dataset
 	PropertySpec      = "sledctl:spec"       // next to it: what the instance is, where the ledger is lost
 	PropertyBase      = "sledctl:base"       // on a base zone's dataset; what it is valid for
-	PropertyLocalDisk = "sledctl:local-disk" // the volume's id, on the dataset in which it lies
+	PropertyVolume    = "sledctl:volume"     // a volume's id, on the volume
+	PropertyImage     = "sledctl:image"      // the image's id, on its volume
+	PropertyLocalDisk = "sledctl:local-disk" // the id of a local disk, on the dataset in which it lies
 	PropertyLedger    = "sledctl:ledger"     // the witness of the ledger, on a pool's root
 
 	AttrInstance = "sledctl-instance" // the instance's id, on its zone

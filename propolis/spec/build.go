@@ -15,6 +15,7 @@ type Description struct {
 	MemoryMiB uint64 // at least 1
 	Disks     []Disk // at most MaxDisks; booted from in this order
 	NICs      []NIC  // at most MaxNICs
+	CloudInit string // a volume with cloud-init data, in base64; empty: none
 }
 
 // Disk is a file or a volume's raw device, by its absolute name in the
@@ -43,6 +44,7 @@ const (
 const (
 	firstNIC       = 0x08
 	firstDisk      = 0x10 // disks 0 to 7
+	cloudInitSlot  = 0x18
 	firstExtraDisk = 0x1a // disks 8 to 11
 )
 
@@ -52,6 +54,8 @@ const (
 	KeyCOM1         = "com1"
 	KeyPvpanic      = "pvpanic"
 	KeyBootSettings = "boot-settings"
+	KeyCloudInit    = "cloud-init-backend" // both as Nexus names them
+	cloudInitDevice = "cloud-init-dev"
 	backendSuffix   = "-backend"
 )
 
@@ -84,6 +88,9 @@ func Build(d Description) (EnsureRequest, error) {
 	}
 	for i, nic := range d.NICs {
 		s.Components.addNIC(i, nic)
+	}
+	if d.CloudInit != "" {
+		s.Components.AddCloudInit(d.CloudInit)
 	}
 	return Request(d.ID, d.Name, s, Server{})
 }
@@ -140,6 +147,22 @@ func (c Components) addNIC(i int, n NIC) {
 	}
 	c[key] = VirtioNIC{Backend: key + backendSuffix, Interface: label, PCI: PCIPath{Device: uint8(firstNIC + i)}}
 	c[key+backendSuffix] = VirtioNetwork{VNIC: n.VNIC}
+}
+
+// AddCloudInit gives a machine the disk from which cloud-init reads its data: a volume, in base64. The guest cannot write to it, and the firmware does not try it.
+func (c Components) AddCloudInit(volume string) {
+	c[cloudInitDevice] = VirtioDisk{Backend: KeyCloudInit, PCI: PCIPath{Device: cloudInitSlot}}
+	c[KeyCloudInit] = BlobStorage{Base64: volume, ReadOnly: true}
+}
+
+// TakeCloudInit gives a machine that disk of another one, or none if that has none.
+func (c Components) TakeCloudInit(other Components) {
+	for _, key := range []string{cloudInitDevice, KeyCloudInit} {
+		delete(c, key)
+		if part, there := other[key]; there {
+			c[key] = part
+		}
+	}
 }
 
 // Guess firmware-passes-over-blank-disks: with all disks in the boot order, the firmware passes

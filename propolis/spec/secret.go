@@ -60,13 +60,18 @@ func (s InstanceSpec) Seal(key []byte) (sealed InstanceSpec, secrets map[string]
 		if IsSealed(text) {
 			return text
 		}
-		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(text))
-		digest := sealedPrefix + hex.EncodeToString(mac.Sum(nil))
+		digest := Digest(key, text)
 		secrets[digest] = text
 		return digest
 	})
 	return sealed, secrets
+}
+
+// Digest is what stands for a secret where it is written down.
+func Digest(key []byte, secret string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(secret))
+	return sealedPrefix + hex.EncodeToString(mac.Sum(nil))
 }
 
 // Unseal puts secrets in the places of their digests. A digest without a secret stays

@@ -31,8 +31,7 @@ func (g guest) boots(at time.Time) {
 // bootLog depends on nothing but the machine: the same one writes the same
 // bytes each time.
 func (g guest) bootLog() string {
-	var spec instanceSpec
-	_ = json.Unmarshal(g.vm.Spec, &spec) // our own
+	spec := g.spec()
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	say("BdsDxe: starting Boot0001 of the simulated firmware")
@@ -47,6 +46,9 @@ func (g guest) bootLog() string {
 		}
 	}
 	say("[    1.000000] console: ttyS0, 115200n8")
+	if t, is := readTold(spec); is {
+		lines = append(lines, t.log()...)
+	}
 	say("")
 	return strings.Join(lines, "\r\n") + "\r\n"
 }
@@ -59,7 +61,19 @@ func (g guest) name() string {
 	return cmp.Or(p.Name, "guest")
 }
 
-func (g guest) prompt() string { return g.name() + " login: " }
+func (g guest) spec() (s instanceSpec) {
+	_ = json.Unmarshal(g.vm.Spec, &s) // our own
+	return s
+}
+
+// prompt begins with the hostname: what cloud-init was told, or how its maker called it.
+func (g guest) prompt() string {
+	name := g.name()
+	if t, is := readTold(g.spec()); is {
+		name = cmp.Or(t.hostname, name)
+	}
+	return name + " login: "
+}
 
 // runs says whether the guest's vCPUs do.
 func (g guest) runs() bool { return world.At(g.vm.Timeline, g.tx.Now).State == "Running" }

@@ -16,6 +16,8 @@ func looks(c cli.Call) bool {
 		return verb == "-p"
 	case "dladm", "ipadm":
 		return strings.HasPrefix(verb, "show-")
+	case "opteadm":
+		return verb == "--version" || verb == "list-ports" || strings.HasPrefix(verb, "dump-")
 	case "zfs":
 		return verb == "get" || verb == "list"
 	case "zoneadm":

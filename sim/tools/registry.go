@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/tools/net"
+	"github.com/sledctl/sledctl/sim/tools/opte"
 	"github.com/sledctl/sledctl/sim/tools/services"
 	"github.com/sledctl/sledctl/sim/tools/shell"
 	"github.com/sledctl/sledctl/sim/tools/storage"
@@ -29,7 +30,7 @@ func commands() map[string]cli.Tool {
 	return map[string]cli.Tool{
 		"chmod": system.Chmod, "kstat": system.Kstat, "ls": system.Ls, "mount": system.Mount, "umount": system.Umount, "pcred": system.Pcred, "ppriv": system.Ppriv, "ps": system.Ps, "prtconf": system.Prtconf, "psrinfo": system.Psrinfo,
 		"pkg": system.Pkg, "bhyvectl": system.Bhyvectl, "ctrun": system.Ctrun, "ldd": system.Ldd, "rsrvrctl": system.Rsrvrctl, "swap": system.Swap, "uname": system.Uname, "zonename": system.Zonename, "pfexec": pfexec,
-		"dladm": net.Dladm, "ipadm": net.Ipadm, "netstat": net.Netstat, "route": net.Route,
+		"dladm": net.Dladm, "ipadm": net.Ipadm, "netstat": net.Netstat, "route": net.Route, "opteadm": opte.Opteadm,
 		"svcadm": services.Svcadm, "svccfg": services.Svccfg, "svcprop": services.Svcprop, "svcs": services.Svcs,
 		"fstyp": storage.Fstyp, "zfs": storage.Zfs, "zpool": storage.Zpool,
 		"zlogin": shell.Zlogin, "zoneadm": zoneadm.Run, "zonecfg": zonecfg.Run,

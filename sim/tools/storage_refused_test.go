@@ -66,7 +66,7 @@ zfs destroy -v tank/a/b@s
 zfs destroy -R tank/a
 zfs destroy
 zfs promote tank/c
-zfs rename tank/c tank/d
+zfs rename tank/a tank/d
 zfs mount a b
 zfs mount -O tank/n
 zfs unmount -f tank/n

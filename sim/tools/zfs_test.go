@@ -113,11 +113,57 @@ $ zfs set quota=1094M tank/a
 $ zfs set reservation=1094M tank/a
 $ zfs create -V 1G -o volblocksize=4096 tank/a/vol
 $ zfs get -Hp -o property,value,source volblocksize,refreservation tank/a/vol
-volblocksize→4096→-
+volblocksize→4096→local
 refreservation→1142947840→local
 $ zfs set reservation=none tank/a
 $ zfs get -Hp -o value,source reservation tank/a
 0→local
+`)
+}
+
+func TestZfsVolumeGrowsAndIsRenamed(t *testing.T) {
+	// zfs_valid_proplist and zfs_add_synthetic_resv: the reservation of a volume follows its
+	// size if it was that of its size before. zfs_rename.
+	session(t, zfsTx(t), `$ zfs create -V 1G -o volblocksize=16384 -o sledctl:volume=i tank/v
+$ zfs create -sV 1G tank/thin
+$ zfs get -Hp -o property,value,source volsize,volblocksize,refreservation tank/v
+volsize→1073741824→local
+volblocksize→16384→local
+refreservation→1092616192→local
+$ zfs set volsize=2G tank/v
+$ zfs set volsize=1000 tank/v
+! cannot set property for 'tank/v': 'volsize' must be a multiple of volume block size (16K)
+= 1
+$ zfs set volsize=0 tank/v
+! cannot set property for 'tank/v': 'volsize' cannot be zero
+= 1
+$ zfs set volsize=1P tank/v
+! cannot set property for 'tank/v': size is greater than available space
+= 1
+$ zfs set volsize=1P tank/thin
+$ zfs get -Hp -o name,property,value volsize,refreservation tank/v tank/thin
+tank/thin→volsize→1125899906842624
+tank/thin→refreservation→0
+tank/v→volsize→2147483648
+tank/v→refreservation→2183135232
+$ zfs create -V 1G -o volblocksize=5000 tank/x
+! cannot create 'tank/x': 'volblocksize' must be power of 2 from 512B to 128K
+= 1
+$ zfs snapshot tank/v@s
+$ zfs rename tank/v tank/thin
+! cannot rename 'tank/v': dataset already exists
+= 1
+$ zfs rename tank/v tank/no/v
+! cannot create 'tank/no/v': parent does not exist
+= 1
+$ zfs rename tank/v tank/w
+$ zfs list -Hr -o name -t volume,snapshot tank
+tank/thin
+tank/w
+tank/w@s
+$ zfs rename tank/v tank/w
+! cannot open 'tank/v': dataset does not exist
+= 1
 `)
 }
 

@@ -50,6 +50,7 @@ type State struct {
 	Faults    []*Fault               `json:"faults,omitempty"`
 
 	Reservoir uint64 `json:"reservoir,omitempty"` // of the VMM, in bytes; see QueryReservoir
+	OPTE      *OPTE  `json:"opte,omitempty"`      // of the driver xde; nil: nothing
 
 	// Neighbours are the directories of the sleds that can be reached, and Broken
 	// the migrations of which a side that was here ended too early.
@@ -76,7 +77,7 @@ const (
 // Link is a datalink.
 type Link struct {
 	Name       string            `json:"name"`
-	Class      string            `json:"class"`          // phys, aggr, vlan, vnic, etherstub
+	Class      string            `json:"class"`          // phys, aggr, vlan, vnic, etherstub, misc
 	Over       string            `json:"over,omitempty"` // of a VNIC or VLAN; of an aggregation its ports, with commas
 	MAC        string            `json:"mac,omitempty"`  // padded, lower case
 	MACType    string            `json:"mac_type,omitempty"`

@@ -195,3 +195,72 @@ type Property struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
 }
+
+// OPTE is what the driver xde keeps (oxidecomputer/opte, xde/src/xde.rs): none of it
+// outlives a boot.
+type OPTE struct {
+	Underlay []string       `json:"underlay,omitempty"` // the two links below all ports; nil: not set
+	Ports    []*OPTEPort    `json:"ports,omitempty"`
+	VPCs     []uint32       `json:"vpcs,omitempty"` // all that had an address once
+	V2P      []OPTEMapping  `json:"v2p,omitempty"`  // where addresses of VPCs are
+	V2B      []OPTEBoundary `json:"v2b,omitempty"`  // what leaves the rack
+}
+
+// OPTEPort is a port, which is a link of class misc of the same name.
+type OPTEPort struct {
+	Name       string   `json:"name"`
+	MAC        string   `json:"mac"` // padded, lower case
+	IP         string   `json:"ip"`
+	Subnet     string   `json:"subnet"`
+	Gateway    string   `json:"gateway"`
+	GatewayMAC string   `json:"gateway_mac"`
+	VNI        uint32   `json:"vni"`
+	Physical   string   `json:"physical"`       // the sled's address on the underlay
+	SNAT       string   `json:"snat,omitempty"` // IP/FIRST-LAST
+	Ephemeral  string   `json:"ephemeral,omitempty"`
+	Floating   []string `json:"floating,omitempty"`
+	// Rules are those of its layers, by layer and direction: "firewall in".
+	Rules map[string]*OPTERules `json:"rules"`
+}
+
+// OPTERules are the rules of a layer in one direction, in the order in which they apply.
+type OPTERules struct {
+	Next  uint64     `json:"next"` // the id of the next one
+	Rules []OPTERule `json:"rules"`
+}
+
+// OPTERule is one of them, with its predicates and its action as they are printed.
+type OPTERule struct {
+	ID         uint64   `json:"id"`
+	Priority   uint16   `json:"priority"`
+	Predicates []string `json:"predicates,omitempty"`
+	Action     string   `json:"action"`
+}
+
+// OPTEMapping says on which sled an address of a VPC is.
+type OPTEMapping struct {
+	VNI      uint32 `json:"vni"`
+	IP       string `json:"ip"`
+	MAC      string `json:"mac"`
+	Physical string `json:"physical"`
+}
+
+// OPTEBoundary says by which tunnels a prefix is reached.
+type OPTEBoundary struct {
+	Prefix  string   `json:"prefix"`
+	Tunnels []string `json:"tunnels"`
+}
+
+// OPTE is what the driver keeps, to be read.
+func (tx *Tx) OPTE() *OPTE {
+	if tx.State.OPTE != nil {
+		return tx.State.OPTE
+	}
+	return &OPTE{}
+}
+
+// KeepOPTE is OPTE, to be changed.
+func (tx *Tx) KeepOPTE() *OPTE {
+	tx.State.OPTE = tx.OPTE()
+	return tx.State.OPTE
+}

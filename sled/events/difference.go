@@ -49,6 +49,9 @@ func difference(before, after json.RawMessage) []Change {
 	if old != nil && !reflect.DeepEqual(old.Spec.Machine, now.Spec.Machine) {
 		all = append(all, Change{Field: "spec", Old: "another", New: "a new one"})
 	}
+	if old != nil && !old.Spec.CloudInit.Same(now.Spec.CloudInit) && old.Spec.CloudInit.Text() == now.Spec.CloudInit.Text() {
+		all = append(all, Change{Field: "cloud-init", Old: "other data", New: now.Spec.CloudInit.Text()})
+	}
 	return all
 }
 
@@ -62,7 +65,7 @@ func fields(r record.Record) []Change {
 		field("memory", record.SizeText(r.Spec.Memory)),
 		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool), field("start-order", unless(r.Spec.StartOrder == 0, r.Spec.StartOrder)),
 		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, record.ZvolDirectory) })),
-		field("nics", nics), field("protected", map[bool]string{true: "yes"}[r.Protected]),
+		field("nics", nics), field("cloud-init", map[bool]string{true: r.Spec.CloudInit.Text()}[r.Spec.CloudInit != nil]), field("protected", map[bool]string{true: "yes"}[r.Protected]),
 	}
 }
 

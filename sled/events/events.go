@@ -125,7 +125,7 @@ func (p *Past) Add(entry ledger.Entry) {
 			p.intents[id] = &begun{value: f.Value, prior: line.before, since: line.after}
 		case strings.HasPrefix(f.Key, naming.KeyLast):
 			p.closing(&line, f)
-		case strings.HasPrefix(f.Key, naming.KeyInstance):
+		case strings.HasPrefix(f.Key, naming.KeyInstance), strings.HasPrefix(f.Key, naming.KeyVolume):
 			p.record(&line, f)
 		case strings.HasPrefix(f.Key, naming.KeyDeparted) && !isNull(f.Value):
 			line.to = f.Value
@@ -281,7 +281,9 @@ func (p *Past) event(c closed) (Event, bool) {
 			before = prior
 		}
 	}
-	e.Diff = difference(before, after)
+	if strings.HasPrefix(e.Subject, naming.KeyInstance) {
+		e.Diff = difference(before, after)
+	}
 	if e.Name == "" {
 		_, was := recordOf(before)
 		_, is := recordOf(after)
@@ -315,6 +317,9 @@ func seen(c closed) (Event, bool) {
 func objectOf(l operation.Last) Object {
 	if id, ok := strings.CutPrefix(l.Subject, naming.KeyInstance); ok {
 		return Object{Kind: "instance", Name: l.Name, ID: id}
+	}
+	if id, ok := strings.CutPrefix(l.Subject, naming.KeyVolume); ok {
+		return Object{Kind: "volume", Name: cmp.Or(l.Name, id), ID: id}
 	}
 	if kind, name, ok := strings.Cut(l.Subject, "/"); ok {
 		return Object{Kind: kind, Name: name}

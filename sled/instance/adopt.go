@@ -12,12 +12,14 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // ListUnrecorded lists the zones that the ledger does not know: those that run, and
@@ -84,6 +86,10 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found adoption.U
 				return adoption.Inspection{}, err
 			}
 			seen, err = adoption.Inspect(ctx, s.Blueprint(), h, found, boot)
+			if err == nil {
+				v := secrets.Look(s.SecretDir, env, h.Files(), id, record.Record{}, true, seen.Inv)
+				seen.Key, seen.Kept = v.Key, v.Kept
+			}
 			return seen, err
 		},
 		Decide: func(view ledger.View, seen adoption.Inspection, at operation.Stamp) (operation.Decision, error) {
@@ -161,9 +167,22 @@ func adoptedRecord(s Settings, view ledger.View, seen adoption.Inspection, at op
 		r.Spec.StartOrder = old.Spec.StartOrder
 	}
 	var d operation.Decision
+	if r, d.Ahead, err = sealed(s, r, seen, at); err != nil {
+		return operation.Decision{}, record.Record{}, err
+	}
+	if r.Secrets != "" { // else those that there are may be all that is left
+		d.Behind = secrets.Dropping(r.Name, r.Secrets, seen.Kept...)
+	}
 	d.OnSuccess, err = r.Replaces(old)
 	d.OnSuccess = append(d.OnSuccess, migration.Returned(view, r.ID)...)
 	return d, r, err
+}
+
+// sealed is a record with the secrets of its cloud-init data in a file of their own.
+func sealed(s Settings, r record.Record, seen adoption.Inspection, at operation.Stamp) (record.Record, []plan.Action, error) {
+	fresh := map[string]string{}
+	r.Spec.CloudInit = r.Spec.CloudInit.Sealed(seen.Key, fresh)
+	return secrets.Keeping(s.SecretDir, r, secrets.Vault{Key: seen.Key}, seen.Inv, fresh, at)
 }
 
 // Unreserved refuses a record that would take what another instance has.

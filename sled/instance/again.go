@@ -1,10 +1,12 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -59,7 +61,7 @@ func bootAgain(
 	if incarnation.Boot != seen.Boot {
 		incarnation.PropolisID = choose.uuid("propolis").String()
 	}
-	incarnation.Boot, incarnation.Ensured, incarnation.Rolling, incarnation.Migration = seen.Boot, false, true, ""
+	incarnation.Boot, incarnation.Ensured, incarnation.Rolling, incarnation.Limiting, incarnation.Migration = seen.Boot, false, true, false, ""
 	next.Incarnation = &incarnation
 	p = progressOf(b, *next, seen)
 	p.profiled, p.back = true, layout.CleanSnapshots(incarnation, seen.Inv)
@@ -126,4 +128,59 @@ func sealing(s Settings, result *record.Record, decided *plan.Plan) func(context
 	return func(_ context.Context, h host.Host) ([]ledger.Fact, error) {
 		return sealClean(s.Blueprint(), h.Files(), *result, *decided)
 	}
+}
+
+// madeVolumes are the volumes that were made for an instance, or would be.
+type madeVolumes struct {
+	names   []string
+	paths   map[string]bool
+	actions []plan.Action
+}
+
+// makeVolumes makes the volumes that an instance is to be made with, and puts their paths among its
+// disks. They are called after the instance, and by the place among its disks: the same request
+// means the same volumes, also after one that was killed.
+func (s Settings) makeVolumes(ctx context.Context, env operation.Env, c *EnsureRequest) (made madeVolumes, err error) {
+	made.paths = map[string]bool{}
+	c.Wanted.Disks = slices.Clone(c.Wanted.Disks)
+	id, name := c.Wanted.parts()
+	for i, d := range c.Wanted.Disks {
+		if d.New == nil {
+			continue
+		}
+		if s.MakeVolume == nil {
+			return made, &record.InputError{Field: "disk", Value: "size", Want: "a disk that exists"}
+		}
+		volume := fmt.Sprintf("%s-%d", cmp.Or(name, id), i)
+		path, report, err := s.MakeVolume(ctx, env, volume, *d.New, c.DryRun, c.Keep)
+		if err != nil {
+			return made, err
+		}
+		if report.ID != "" {
+			made.names = append(made.names, volume)
+		}
+		made.paths[path], made.actions = true, append(made.actions, report.Plan.Actions...)
+		c.Wanted.Disks[i] = record.Disk{Path: path, ReadOnly: d.ReadOnly}
+	}
+	return made, nil
+}
+
+// dropTime is what taking back the volumes of an instance may take, beyond the time of its making.
+const dropTime = time.Minute
+
+// dropVolumes takes back the volumes that were made for an instance that was not, and lists those
+// that stay: what is left of the instance has them as disks.
+func (s Settings) dropVolumes(ctx context.Context, env operation.Env, made madeVolumes) (all []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
+	defer cancel()
+	for _, name := range made.names {
+		left, err := s.DropVolume(ctx, env, name)
+		if err != nil && env.Warn != nil {
+			env.Warn(fmt.Errorf("keeping volume %q: %w", name, err))
+		}
+		if left != "" {
+			all = append(all, left)
+		}
+	}
+	return all
 }

@@ -241,6 +241,9 @@ func incoming(underlay netip.Prefix, r record.Record, seen Observed, step *propo
 		return &migration.SourceError{Source: m.Source, Err: errors.New("it does not say what its machine is")}
 	}
 	theirs, _ := from.Spec.Seal(seen.Vault.Key)
+	if !r.Spec.OwnCloudInit() { // what the guest was told goes with it; what it is to be told is for its next bring-up
+		own.Init.Spec.Components.TakeCloudInit(theirs.Components)
+	}
 	replace, problems := spec.Replace(theirs, *own.Init.Spec)
 	if problems = slices.Concat(from.Spec.Unmovable(), problems); len(problems) > 0 {
 		return &migration.UnmovableError{Name: r.Name, Problems: problems}

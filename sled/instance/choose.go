@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -79,7 +80,7 @@ func (c chooser) linkTaken(name string) bool {
 	_, held := c.view.Get(naming.KeyHeldVNIC + name)
 	user := record.Owner(c.view, naming.KeyVNIC+name)
 	lent := slices.ContainsFunc(c.unrecorded, func(one adoption.Unrecorded) bool { return one.Rests() && one.ID != c.self && one.Has(name, "") })
-	return there || held || lent || c.taken["vnic "+name] || user != "" && user != c.self
+	return there || held || lent || c.taken["vnic "+name] || c.taken["port "+name] || user != "" && user != c.self
 }
 
 // MAC draws an address that no link and no instance has, and that it has not drawn before.
@@ -285,7 +286,9 @@ func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 		if err != nil {
 			return record.Spec{}, err
 		}
-		n.Over = cmp.Or(n.Over, c.GuestLink)
+		if !n.OPTE {
+			n.Over = cmp.Or(n.Over, c.GuestLink)
+		}
 		c.drawn[n.MAC] = true
 		s.NICs[i] = n
 	}
@@ -318,6 +321,12 @@ func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 }
 
 func (c chooser) checkNIC(id string, n record.NIC) error {
+	if n.OPTE {
+		if !c.OPTE.Address.IsValid() {
+			return &ports.NoUnderlayError{}
+		}
+		return c.macTaken(n.MAC, id)
+	}
 	link, ok := c.inv.Link(n.Over)
 	if !ok {
 		return &record.InputError{Field: "nic over", Value: n.Over, Want: "a link of this sled: " + c.linkNames(), Absent: true}
@@ -380,7 +389,7 @@ func (c chooser) incarnation(r record.Record, chosen, boot string) (*record.Inca
 	names := c.VNICNames(len(r.Spec.NICs))
 	incarnation.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: c.ControlLink, MAC: r.Control}
 	for i, nic := range r.Spec.NICs {
-		incarnation.Guests = append(incarnation.Guests, record.VNIC{Name: names[i], Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
+		incarnation.Guests = append(incarnation.Guests, record.VNICOf(names[i], nic))
 	}
 	return incarnation, nil
 }

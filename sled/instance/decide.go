@@ -44,6 +44,9 @@ func decide(
 	if err := seen.checkDisks(next.Spec.Disks); err != nil {
 		return operation.Decision{}, old, err
 	}
+	if next, err = secrets.WithVolume(old, next, seen.Vault, fresh); err != nil {
+		return operation.Decision{}, old, err
+	}
 	next, ahead, err := secrets.Keeping(s.SecretDir, next, seen.Vault, seen.Inv, fresh, at)
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -52,7 +55,7 @@ func decide(
 	if err == nil {
 		err = secrets.Check(s.Underlay, r, seen.Vault, fresh, d.Plan.Actions)
 	}
-	d.Ahead = ahead
+	d.Ahead, d.Warn = ahead, append(d.Warn, toldLater(old, r)...)
 	d.Behind = secrets.Dropping(next.Name, r.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
 	d.Reverted = secrets.Dropping(next.Name, old.Secrets, append(slices.Clone(seen.Vault.Kept), next.Secrets)...)
 	return d, r, err
@@ -177,7 +180,13 @@ func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, kn
 	if err != nil {
 		return record.Record{}, err
 	}
-	wanted := c.Wanted.apply(old.Spec)
+	from := old.Spec
+	if renews := old.Incarnation == nil || !seen.alive(old) || c.Recreate; renews || c.Wanted.Disks != nil {
+		if next.Later = nil; renews {
+			from = old.Renewed().Spec
+		}
+	}
+	wanted := c.Wanted.apply(from)
 	if err := checkMachine(s, c.Wanted, wanted, seen); err != nil {
 		return record.Record{}, err
 	}
@@ -191,14 +200,14 @@ func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, kn
 	if len(differences(old.Spec, spec)) > 0 {
 		next.Spec = spec // else as it is written: an empty list is no list
 	}
-	next.Spec.StartOrder = spec.StartOrder
+	next.Spec.StartOrder, next.Spec.CloudInit = spec.StartOrder, spec.CloudInit
 	return next, nil
 }
 
 // checkDisks refuses a disk that does not exist.
 func (s Observed) checkDisks(disks []record.Disk) error {
 	for _, d := range disks {
-		if want := s.lacks(d); want != "" {
+		if want := s.lacks(d); want != "" && !s.Planned[d.Path] {
 			return &record.InputError{Field: "disk", Value: d.Path, Want: want, Absent: true}
 		}
 	}
@@ -238,7 +247,7 @@ func planBringUp(
 	p := progress{vnics: map[string]bool{}}
 	switch v {
 	case resume:
-		clearing, p = resumed(b, &d, old, next, seen)
+		clearing, p = resumed(b, &d, old, &next, seen)
 	case rollBack:
 		clearing, p, err = bootAgain(s, choose, &d, old, &next, seen, at)
 	default:
@@ -293,8 +302,13 @@ func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c Ensure
 }
 
 // resumed is what is to remove first where an incarnation is resumed, and how far it is.
-func resumed(b layout.Blueprint, d *operation.Decision, old, next record.Record, seen Observed) ([]plan.Action, progress) {
-	clearing, p := leaving(old, seen), progressOf(b, next, seen)
+func resumed(b layout.Blueprint, d *operation.Decision, old record.Record, next *record.Record, seen Observed) ([]plan.Action, progress) {
+	clearing, p := leaving(old, seen), progressOf(b, *next, seen)
+	if old.Incarnation.Limiting || record.NicText(old.Spec.NICs) != record.NicText(next.Spec.NICs) {
+		incarnation := *next.Incarnation
+		incarnation.Limiting, next.Incarnation = true, &incarnation
+		p.relimited, p.noted = true, says(p.memo, *next)
+	}
 	if seen.unreachable(*old.Incarnation, p) {
 		p.ensured, d.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
 	}
@@ -398,7 +412,7 @@ func facts(
 ) (operation.Decision, record.Record, error) {
 	finished := next
 	incarnation := *next.Incarnation
-	incarnation.Reaped, incarnation.Rolling, incarnation.Was = false, false, ""
+	incarnation.Reaped, incarnation.Rolling, incarnation.Limiting, incarnation.Was = false, false, false, ""
 	incarnation.Ensured = incarnation.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
 	if finished.Migration != nil {
 		incarnation.Migration, finished.Migration = finished.Migration.ID, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/illumos/opte"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -56,12 +57,15 @@ func downRun(incarnation record.Incarnation, others []record.VNIC, seen Observed
 	halted, gone, actions := downZone(incarnation, seen, before)
 	for _, v := range incarnation.VNICs() {
 		l, there := seen.Inv.Link(v.Name)
-		if !there || l.MAC != v.MAC || l.Over != v.Over || slices.Contains(others, v) {
+		if !there || !v.Is(l) || slices.Contains(others, v) {
 			continue
 		}
+		var step plan.Step = vnic.Delete{Name: v.Name, MAC: v.MAC, Over: v.Over}
+		if v.Port {
+			step = opte.Delete{Name: v.Name, MAC: v.MAC}
+		}
 		actions = append(actions, plan.Action{
-			ID: "vnic.delete " + v.Name, Object: "vnic " + v.Name, Change: plan.Remove, After: after(halted),
-			Step: vnic.Delete{Name: v.Name, MAC: v.MAC, Over: v.Over},
+			ID: step.Verb() + " " + v.Name, Object: v.Kind() + " " + v.Name, Change: plan.Remove, After: after(halted), Step: step,
 		})
 	}
 	return append(actions, downDatasets(incarnation, seen, gone)...)
@@ -186,7 +190,7 @@ func removes(incarnations []record.Incarnation, seen Observed) []operation.Objec
 			operation.Object{Kind: "dataset", Name: incarnation.Dataset, Identity: d.GUID},
 		)
 		for _, v := range incarnation.VNICs() {
-			objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
+			objects = append(objects, operation.Object{Kind: v.Kind(), Name: v.Name, Identity: v.MAC})
 		}
 	}
 	return objects

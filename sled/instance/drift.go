@@ -86,9 +86,10 @@ func driftIn(b layout.Blueprint, r record.Record, inv *inventory.Inventory) []st
 			l, there := inv.Link(v.Name)
 			switch {
 			case !there:
-				all = append(all, "its VNIC "+v.Name+" is gone")
-			case l.MAC != v.MAC || l.Over != v.Over || l.VLAN != v.VLAN:
-				all = append(all, "its VNIC "+v.Name+" is not the one that was made for it")
+				all = append(all, "its "+v.Noun()+" "+v.Name+" is gone")
+			case v.Port && inv.Know(inventory.Ports) != nil: // its MAC is not known
+			case !v.Is(l):
+				all = append(all, "its "+v.Noun()+" "+v.Name+" is not the one that was made for it")
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/migration"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
@@ -52,6 +53,28 @@ type Result struct {
 // already is, it only looks: it locks nothing and writes nothing. A pool without a base
 // zone gets one first. A dry run plans with the base that would be created.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest) (Result, error) {
+	if !slices.ContainsFunc(c.Wanted.Disks, func(d record.Disk) bool { return d.New != nil }) {
+		return ensure(ctx, s, env, c)
+	}
+	made, err := s.makeVolumes(ctx, env, &c)
+	if c.DryRun {
+		s.planned = made.paths
+	}
+	var result Result
+	if err == nil {
+		result, err = ensure(ctx, s, env, c)
+	}
+	if err != nil && !c.DryRun && !c.Keep {
+		result.Report.Outcome.Leftovers = append(result.Report.Outcome.Leftovers, s.dropVolumes(ctx, env, made)...)
+	}
+	if c.DryRun {
+		result.Report.Plan.Actions = append(made.actions, result.Report.Plan.Actions...)
+	}
+	return result, err
+}
+
+// ensure is Ensure with disks that exist, or that a dry run has planned.
+func ensure(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
 	result, err := ensureOnBase(ctx, s, env, c)
 	missing, ok := errors.AsType[*NoBaseError](err)
 	if !ok || s.MakeBase == nil {
@@ -77,6 +100,9 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest
 
 // ensureOnBase is Ensure where the pool has a base zone. Errors: *NoBaseError.
 func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
+	if err := c.Wanted.CloudInit.Validate(); err != nil { // before digests stand for it
+		return Result{}, err
+	}
 	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
 		return Result{}, err
@@ -95,7 +121,11 @@ func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRe
 		}
 		known = true
 	}
-	if known && c.Only == "" && !c.Recreate && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, c.Wanted) {
+	wanted, err := s.withVolumes(view, c.Wanted)
+	if err != nil {
+		return Result{}, err
+	}
+	if known && c.Only == "" && !c.Recreate && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, wanted) {
 		if noted := c.noted(r); noted.Protected != r.Protected || noted.Spec.StartOrder != r.Spec.StartOrder {
 			return note(ctx, env, id, c)
 		}
@@ -131,19 +161,20 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 }
 
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
-// its zone runs, its Propolis runs its machine, its guest NICs are held to their limits, and its zone's cap is its own. Any doubt is a no.
+// its zone runs, its Propolis runs its machine, its guest NICs are held to their limits, its ports have their rules and routes, and its zone's cap is its own. Any doubt is a no.
 func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
-	if r.Incarnation == nil || !r.Incarnation.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
-		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
+	if r.Incarnation == nil || !r.Incarnation.Ensured || r.Incarnation.Limiting || len(r.Leaving) > 0 || r.Migration != nil ||
+		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name || r.Later != nil && w.Disks != nil {
 		return false
 	}
 	v := secrets.Read(h.Files(), r.Secrets)
 	w, _ = w.withSealed(v.Key)
-	if v.Err != nil || len(differences(r.Spec, w.apply(r.Spec))) > 0 || secrets.HasOthers(h.Files(), r) {
+	wanted := w.apply(r.Spec)
+	if v.Err != nil || len(differences(r.Spec, wanted)) > 0 || !wanted.CloudInit.Same(r.Spec.CloudInit) || secrets.HasOthers(h.Files(), r) {
 		return false
 	}
 	vm, err := quickLook(ctx, b, h, r)
-	return err == nil && vm.State == "Running" && vm.ID == r.ID && allHeld(r, LookLimits(ctx, h, *r.Incarnation)) && isCapped(h.Files(), r)
+	return err == nil && vm.State == "Running" && vm.ID == r.ID && allHeld(r, LookLimits(ctx, h, *r.Incarnation)) && ports.AreAsWanted(ctx, h, r) && isCapped(h.Files(), r)
 }
 
 // bringUp is the operation behind ensure, start and every single step.
@@ -162,13 +193,19 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err != nil {
 				return Observed{}, err
 			}
-			wanted := c.Wanted.apply(r.Spec)
+			named, err := s.withVolumes(view, c.Wanted)
+			if err != nil {
+				return Observed{}, err
+			}
+			of := r.Spec
+			of.Disks = r.AllDisks()
+			wanted := named.apply(of)
 			seen, err := lookWhenOpen(ctx, s, h, view, r, wanted.Disks, boot)
 			if err == nil {
 				seen.Processors, err = observeProcessors(ctx, r.Spec, wanted, h)
 			}
 			if err == nil {
-				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.Machine, seen.Inv)
+				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.secret(), seen.Inv)
 			}
 			if from := cmp.Or(c.From, r.Migration); err == nil && from.Arrives() {
 				seen.Source = migration.AskSource(ctx, s.Versions, h, from.Source)
@@ -179,8 +216,15 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}
+			c, err := c.named(s, view) // a volume may have been renamed or deleted since
+			if err != nil {
+				return operation.Decision{}, err
+			}
 			d, r, err := decide(s, view, seen, at, id, c)
 			result, decided = r, d.Plan
+			if err == nil {
+				err = untouched(ctx, env, view, record.Subject(id), volumesOf(r.Spec.Disks)...)
+			}
 			if err == nil {
 				err = errors.Join(leaveTombstone(s.Blueprint(), view, id, &d, seen, at.Now), migration.Remember(view, id, &d, seen.Inside.VM, at.Now))
 			}
@@ -195,6 +239,23 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 		}
 	}
 	return Result{Record: result, Report: report}, err
+}
+
+// named is the request with the devices of volumes in the places of their names.
+func (c EnsureRequest) named(s Settings, view ledger.View) (EnsureRequest, error) {
+	var err error
+	c.Wanted, err = s.withVolumes(view, c.Wanted)
+	return c, err
+}
+
+// volumesOf are the datasets of the disks that are volumes.
+func volumesOf(disks []record.Disk) (datasets []string) {
+	for _, d := range disks {
+		if dataset, ok := d.Volume(); ok {
+			datasets = append(datasets, dataset)
+		}
+	}
+	return datasets
 }
 
 // notBusy refuses to work on an incarnation that a living operation on another subject (a

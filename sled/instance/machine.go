@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -35,10 +37,17 @@ func checkMachine(s Settings, w Wanted, wanted record.Spec, seen Observed) error
 	if w.Disks != nil {
 		return &record.InputError{Field: "disks", Value: record.DiskText(w.Disks), Want: "those of its spec: another spec has others"}
 	}
+	if wanted.OwnCloudInit() && wanted.CloudInit != nil {
+		return &record.InputError{Field: "cloud-init", Value: wanted.CloudInit.Text(), Want: "none with a spec that has a " + spec.KeyCloudInit + " itself"}
+	}
 	if w.Machine == nil {
 		return nil
 	}
 	d := *w.Machine
+	if wanted.CloudInit != nil { // its place is taken
+		d.Spec = d.Spec.Clone()
+		d.Spec.Components.AddCloudInit(strings.Repeat("AAAA", 512)) // 3 sectors, for those that come
+	}
 	if !d.CPUs || w.CPUs != nil {
 		d.Spec.Board.CPUs = uint8(min(max(cmp.Or(wanted.CPUs, s.CPUs), 0), 255))
 	}
@@ -110,4 +119,24 @@ func machineText(m *spec.InstanceSpec) string {
 		return "none"
 	}
 	return fmt.Sprintf("one of %d components", len(m.Components))
+}
+
+// ToldLaterError is a guest that runs, and is told something else at its next bring-up.
+type ToldLaterError struct{ Name string }
+
+// Error names the instance.
+func (e *ToldLaterError) Error() string {
+	return fmt.Sprintf("instance %q is running: its guest gets the other cloud-init data when it is brought up next", e.Name)
+}
+
+// Kind is that of what is not done now.
+func (*ToldLaterError) Kind() fault.Kind { return fault.Refused }
+
+// toldLater warns of that.
+func toldLater(old, next record.Record) []error {
+	is := old.Incarnation
+	if is == nil || !is.Ensured || next.Incarnation == nil || next.Incarnation.PropolisID != is.PropolisID || next.Spec.CloudInit.Same(old.Spec.CloudInit) {
+		return nil
+	}
+	return []error{&ToldLaterError{Name: next.Name}}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/migration"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/vnic"
@@ -38,6 +39,8 @@ var ErrNoPool = fault.New(fault.Refused, "no pool is prepared for zones")
 type Observed struct {
 	Inv  *inventory.Inventory
 	Boot string // which boot of the sled this is
+	// Planned are the paths of volumes that a dry run would have made.
+	Planned map[string]bool
 	// Disks says for each file that the instance may use as a disk whether it
 	// is there; volumes are datasets.
 	Disks map[string]error
@@ -61,6 +64,7 @@ type Observed struct {
 	// Source is what an arrival's source says; zero where nothing arrives.
 	Source migration.Peer
 	Vault  secrets.Vault // what is kept of the machine's secrets
+	Ports  ports.Observed
 }
 
 // Inside is what was seen inside a running zone.
@@ -77,7 +81,7 @@ type Inside struct {
 // and datasets of its zone and of those that no record names, pools, the files named as
 // disks, and, if its zone runs, what is inside.
 func (s Settings) Look(ctx context.Context, h host.Host, view ledger.View, r record.Record, disks []record.Disk, boot string) (Observed, error) {
-	seen := Observed{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
+	seen := Observed{Boot: boot, Planned: s.planned, Disks: lookAtFiles(h.Files(), disks)}
 	want, err := wantOf(view, r, disks)
 	if err != nil {
 		return Observed{}, err
@@ -99,6 +103,9 @@ func (s Settings) Look(ctx context.Context, h host.Host, view ledger.View, r rec
 	}
 	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())
 	if seen.Room, err = observeReservoir(ctx, s.Reservoir, h); err != nil {
+		return seen, err
+	}
+	if seen.Ports, err = ports.Look(ctx, h, r, seen.Inv); err != nil {
 		return seen, err
 	}
 	if seen.Packaging, err = s.Propolis.Packaging.Look(h.Files()); err != nil || r.Incarnation == nil {
@@ -282,6 +289,9 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 func LookLimits(ctx context.Context, h host.Host, incarnation record.Incarnation) map[string]vnic.Limits {
 	found := map[string]vnic.Limits{}
 	for _, v := range incarnation.Guests {
+		if v.Port {
+			continue
+		}
 		if limits, err := vnic.LimitsOf(ctx, h, v.Name); err == nil {
 			found[v.Name] = limits
 		}
@@ -330,7 +340,7 @@ func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record
 
 // startOf is where an incarnation begins: nothing was made.
 func startOf(b layout.Blueprint, incarnation record.Incarnation, seen Observed) progress {
-	return progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, incarnation, seen.Inv), without: seen.Packaging.Without}
+	return progress{vnics: map[string]bool{}, ports: seen.Ports, wide: layout.LinkHasMTU(b, incarnation, seen.Inv), without: seen.Packaging.Without}
 }
 
 // progressOf compares what was seen with what the record says must be.
@@ -349,7 +359,7 @@ func progressOf(b layout.Blueprint, r record.Record, seen Observed) progress {
 func (p *progress) compareLinks(k layout.Packaging, incarnation record.Incarnation, seen Observed) {
 	for _, v := range incarnation.VNICs() {
 		l, ok := seen.Inv.Link(v.Name)
-		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
+		p.vnics[v.Name] = ok && v.Is(l)
 		if v == incarnation.Control {
 			p.mtu = k.MTU == 0 || l.MTU == k.MTU || l.Zone != "" // in a zone it is what it was booted with
 		}
@@ -357,7 +367,7 @@ func (p *progress) compareLinks(k layout.Packaging, incarnation record.Incarnati
 }
 
 func (p *progress) compareLimits(r record.Record, seen Observed) {
-	p.held = map[string]bool{}
+	p.held, p.limits = map[string]bool{}, seen.Inside.Limits
 	for _, v := range r.Incarnation.Guests {
 		p.held[v.Name] = isHeld(r, v, seen.Inside.Limits)
 	}
@@ -365,7 +375,7 @@ func (p *progress) compareLimits(r record.Record, seen Observed) {
 
 func isHeld(r record.Record, v record.VNIC, limits map[string]vnic.Limits) bool {
 	found, read := limits[v.Name]
-	return read && found.Holds(layout.LimitsOf(r, v))
+	return v.Port || read && found.Differs(layout.LimitsOf(r, v)) == ""
 }
 
 func allHeld(r record.Record, limits map[string]vnic.Limits) bool {
@@ -399,7 +409,12 @@ func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observe
 	p.private = p.mounted && seen.Mode == layout.ZonepathMode || p.installed // zoneadm has made it so
 	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(layout.ProfileOf(b, r)))
 	p.booted = p.installed && z.State == zone.Running
-	p.noted = record.MemoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == record.MemoOf(r)
+	p.noted = says(p.memo, r)
+}
+
+// says reports whether a dataset says what an instance is.
+func says(memo zfs.Value, r record.Record) bool {
+	return record.MemoOf(r) == "" || memo.Source == zfs.Local && memo.Value == record.MemoOf(r)
 }
 
 func (p *progress) compareAddress(b layout.Blueprint, r record.Record, seen Observed) {
@@ -433,7 +448,7 @@ func (p *progress) comparePropolis(b layout.Blueprint, r record.Record, seen Obs
 	p.enabled = state == smf.Online || layout.PackagingOf(b, *r.Incarnation).ByItself && state != smf.Disabled
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID
-	p.noted = p.noted || p.ensured
+	p.noted = p.noted || p.ensured && record.TellsCloudInit(p.memo.Value, r)
 	p.running = p.ensured && seen.Inside.VM.State == "Running"
 }
 

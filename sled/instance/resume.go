@@ -153,7 +153,7 @@ func judgeRecorded(b layout.Blueprint, choose chooser, old, next record.Record, 
 
 func standingOf(b layout.Blueprint, old, next record.Record, seen Observed, c EnsureRequest) standing {
 	s := standing{
-		incarnation: *old.Incarnation, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: differences(old.Spec, next.Spec),
+		incarnation: *old.Incarnation, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: rebuilding(old.Spec, next.Spec, c),
 		step: c.Only != "", consent: c.Recreate, service: seen.Inside.Services[layout.ServiceFMRI(b, old)],
 	}
 	s.zone, s.zoned = seen.Inv.Zone(old.Incarnation.Zone)
@@ -162,6 +162,25 @@ func standingOf(b layout.Blueprint, old, next record.Record, seen Observed, c En
 	}
 	s.address = seen.unreachable(*old.Incarnation, s.p)
 	return s
+}
+
+// rebuilding are the differences for which an incarnation is built again: none, if all that
+// differs is what guest NICs are held to. A single step changes no VM that runs.
+func rebuilding(is, wanted record.Spec, c EnsureRequest) []Difference {
+	all := differences(is, wanted)
+	if c.Only == "" && len(all) == 1 && all[0].Field == "nics" && record.NicText(unlimited(is.NICs)) == record.NicText(unlimited(wanted.NICs)) {
+		return nil
+	}
+	return all
+}
+
+// unlimited are NICs that are held to nothing but their MAC address.
+func unlimited(nics []record.NIC) []record.NIC {
+	nics = slices.Clone(nics)
+	for i := range nics {
+		nics[i].MaxBW, nics[i].AllowIP = 0, nil
+	}
+	return nics
 }
 
 // wouldLose reports whether the changes are to what exists: a VM that runs, or
@@ -231,10 +250,18 @@ func driftDifferences(b layout.Blueprint, r record.Record, seen Observed, p prog
 	}
 	for _, v := range r.Incarnation.VNICs() {
 		if !p.vnics[v.Name] {
-			all = append(all, Difference{Field: "VNIC " + v.Name, Is: "gone or another", Wanted: "over=" + v.Over + ",mac=" + v.MAC})
+			all = append(all, Difference{Field: v.Noun() + " " + v.Name, Is: "gone or another", Wanted: linkText(v)})
 		}
 	}
 	return all
+}
+
+// linkText is a VNIC as it was made.
+func linkText(v record.VNIC) string {
+	if v.Port {
+		return "opte,mac=" + v.MAC
+	}
+	return "over=" + v.Over + ",mac=" + v.MAC
 }
 
 // nameTaken reports whether another link has the name of one of the incarnation's VNICs.

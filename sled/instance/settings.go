@@ -15,8 +15,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/layout"
@@ -45,6 +47,7 @@ type Settings struct {
 	Underlay netip.Prefix
 	Reserved []netip.Addr // addresses within it that are not to be given out
 	Gateway  netip.Addr   // default route of control addresses; may be absent
+	OPTE     layout.OPTE
 
 	CPUs   int
 	Memory uint64
@@ -73,10 +76,29 @@ type Settings struct {
 	// Disk is the slot of the disk that a pool lies on, e.g. u2:3, as recorded; empty: it
 	// is not known. Nil: nothing is.
 	Disk func(view ledger.View, pool string) string
+	// Volume is the raw device of a volume, by its name; nil: there are none.
+	Volume func(view ledger.View, name string) (path string, err error)
+	// Followers are the volumes that go with an instance that is deleted; nil: none.
+	Followers func(view ledger.View, inv *inventory.Inventory, datasets []string) (Followers, error)
+	// MakeVolume makes a volume for an instance that is made with it, and DropVolume takes it back
+	// where the instance could not be made, and says what it left, e.g. because what is left of the
+	// instance has it; nil: none are made.
+	MakeVolume func(ctx context.Context, env operation.Env, name string, d record.NewDisk, dryRun, keep bool) (path string, report operation.Report, err error)
+	DropVolume func(ctx context.Context, env operation.Env, name string) (left string, err error)
+	planned    map[string]bool // paths of volumes that a dry run would have made
 	// Base is the base zone of a pool, as recorded; false when it has none.
 	Base func(view ledger.View, pool string) (Base, bool)
 	// MakeBase creates the base zone of a pool; nil: one that is missing is an error.
 	MakeBase func(ctx context.Context, env operation.Env, pool string, dryRun, keep bool) (Base, operation.Report, error)
+}
+
+// Followers are removed with an instance: actions behind its teardown, what they remove, the facts
+// that forget it, and what is to be reported.
+type Followers struct {
+	Actions []plan.Action
+	Removes []operation.Object
+	Facts   []ledger.Fact
+	Warn    []error
 }
 
 // Base is a zone that instances are cloned from.
@@ -95,7 +117,7 @@ type Base struct {
 func (s Settings) ID(name string) string { return naming.InstanceID(s.Namespace, name).String() }
 
 func (s Settings) Blueprint() layout.Blueprint {
-	return layout.Blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Versions: s.Versions}
+	return layout.Blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Versions: s.Versions, OPTE: s.OPTE}
 }
 
 // Find reads the record of the instance that ref, a name or an id, means.

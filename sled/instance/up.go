@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/vnic"
@@ -42,8 +43,9 @@ func Stages() []Stage {
 // recorded.
 type progress struct {
 	vnics      map[string]bool // by name
-	mtu        bool            // of the control VNIC
-	wide       bool            // the control link gives its VNICs that MTU by itself
+	ports      ports.Observed
+	mtu        bool // of the control VNIC
+	wide       bool // the control link gives its VNICs that MTU by itself
 	dataset    bool
 	noted      bool         // it says what the instance is
 	memo       zfs.Value    // what it says now
@@ -54,7 +56,9 @@ type progress struct {
 	installed  bool
 	profiled   bool
 	booted     bool
-	held       map[string]bool // by the name of a guest VNIC: to its limits
+	limits     map[string]vnic.Limits // that guest VNICs are held to, by name
+	held       map[string]bool        // by the name of a guest VNIC: to its limits
+	relimited  bool                   // other limits are asked for
 	// back are the snapshots to which the zone is taken back before it boots.
 	back []zfs.Dataset
 	// without are images that the host lacks, and that the zone is installed without.
@@ -134,6 +138,12 @@ func upVNICs(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 	var ids []string
 	k := layout.PackagingOf(b, *r.Incarnation)
 	for _, v := range r.Incarnation.VNICs() {
+		if v.Port {
+			for _, a := range ports.Up(b, r, v, p.ports) {
+				ids = append(ids, w.add(StageVNIC, false, a))
+			}
+			continue
+		}
 		mtu, why := 0, "guest NIC"
 		if v == r.Incarnation.Control {
 			mtu, why = k.MTU, "control VNIC"
@@ -253,13 +263,21 @@ func upBoot(w *way, r record.Record, p progress, before []string) (last string, 
 	return lastOf(settled, booted), held
 }
 
-// upLimits holds the guest NICs to their limits: each boot of the zone begins without.
+// upLimits holds the guest NICs to their limits: each boot of the zone begins without. They are
+// changed while the VM runs, too.
 func upLimits(w *way, r record.Record, p progress, booted string) []string {
+	why := "its guest sends from its own addresses only"
+	if p.relimited {
+		why = "as is asked for; the VM runs on"
+	}
 	var ids []string
 	for _, v := range r.Incarnation.Guests {
+		if v.Port {
+			continue
+		}
 		ids = append(ids, w.add(StageBoot, p.held[v.Name], plan.Action{
-			ID: "vnic.set-limits " + v.Name, Object: "vnic " + v.Name, Why: "its guest sends from its own addresses only", Change: plan.Modify, After: after(booted),
-			Step: vnic.SetLimits{Name: v.Name, Over: v.Over, MAC: v.MAC, Limits: layout.LimitsOf(r, v)},
+			ID: "vnic.set-limits " + v.Name, Object: "vnic " + v.Name, Why: why, Change: plan.Modify, After: after(booted),
+			Step: vnic.SetLimits{Name: v.Name, Over: v.Over, MAC: v.MAC, Limits: layout.LimitsOf(r, v), Before: p.limits[v.Name], Changed: p.relimited},
 		}))
 	}
 	return ids

@@ -48,6 +48,7 @@ type removal struct {
 	verb, ref    string
 	grace        time.Duration
 	arrival      string // as in DeleteRequest
+	disks        bool   // the volumes that are set to go with it go
 	departed     bool   // the incarnation is what a migration has left here
 	dryRun, keep bool
 }
@@ -77,7 +78,7 @@ func (s Settings) Stop(ctx context.Context, env operation.Env, c StopRequest) (R
 // Delete ends the instance's run and drops its record with all that it
 // reserves. One that is protected is a *ProtectedError, unless c.Yes.
 func (s Settings) Delete(ctx context.Context, env operation.Env, c DeleteRequest) (Result, error) {
-	how := removal{verb: c.Verb, ref: c.Ref, grace: StopTime, arrival: c.Arrival, dryRun: c.DryRun}
+	how := removal{verb: c.Verb, ref: c.Ref, grace: StopTime, arrival: c.Arrival, disks: c.Arrival == "", dryRun: c.DryRun}
 	return takeDown(ctx, s, env, how, func(old record.Record, _ operation.Stamp) (record.Record, error) {
 		if old.Protected && !c.Yes {
 			return old, &ProtectedError{Name: old.Name}
@@ -126,19 +127,34 @@ func takeDown(
 				d.Plan.Actions, d.Intent.Removes = teardown(s, old, seen, at, how.grace), removes(old.Incarnations(), seen)
 				d.Warn = teardownWarnings(s.Blueprint(), old, seen)
 			}
+			followers, err := followersOf(s, view, old, seen, how)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			d.Plan.Actions = behind(d.Plan.Actions, followers.Actions)
+			d.Intent.Removes, d.Warn = append(d.Intent.Removes, followers.Removes...), append(d.Warn, followers.Warn...)
 			result = next
 			d.Behind = secrets.Dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
 			if d.Plan.Empty() && len(old.Incarnations()) == 0 && next.Wanted == old.Wanted && next.ID != "" {
 				result = old
 				return d, nil
 			}
-			if d.OnSuccess, err = next.Replaces(old); err == nil {
+			d.OnSuccess, err = next.Replaces(old)
+			if d.OnSuccess = append(d.OnSuccess, followers.Facts...); err == nil {
 				err = errors.Join(leaveTombstone(s.Blueprint(), view, r.ID, &d, seen, at.Now), migration.Remember(view, r.ID, &d, seen.Inside.VM, at.Now))
 			}
 			return d, err
 		},
 	})
 	return Result{Record: result, Report: report}, err
+}
+
+// followersOf are the volumes that go with an instance.
+func followersOf(s Settings, view ledger.View, old record.Record, seen Observed, how removal) (Followers, error) {
+	if !how.disks || s.Followers == nil {
+		return Followers{}, nil
+	}
+	return s.Followers(view, seen.Inv, volumesOf(old.AllDisks()))
 }
 
 func IsNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
@@ -199,9 +215,9 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 		if err != nil {
 			return Observed{}, err
 		}
-		seen, err := s.Look(ctx, h, view, r, r.Spec.Disks, boot)
+		seen, err := s.Look(ctx, h, view, r, r.AllDisks(), boot)
 		if err == nil {
-			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, nil, seen.Inv)
+			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, false, seen.Inv)
 		}
 		if err == nil && r.Migration.Arrives() {
 			seen.Source = migration.AskSource(ctx, s.Versions, h, r.Migration.Source)

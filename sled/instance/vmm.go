@@ -75,7 +75,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 			}
 			seen, err := s.Look(ctx, h, view, record.Record{}, r.Wanted.apply(record.Spec{}).Disks, boot)
 			if err == nil {
-				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), r.Instance, record.Record{}, r.Wanted.Machine, seen.Inv)
+				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), r.Instance, record.Record{}, r.Wanted.secret(), seen.Inv)
 			}
 			return seen, err
 		},
@@ -111,6 +111,9 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Stamp,
 		err = seen.checkDisks(next.Spec.Disks)
 	}
 	var d operation.Decision
+	if err == nil {
+		next, err = secrets.WithVolume(record.Record{}, next, seen.Vault, fresh)
+	}
 	if err == nil {
 		next, d.Ahead, err = secrets.Keeping(s.SecretDir, next, seen.Vault, seen.Inv, fresh, at)
 	}

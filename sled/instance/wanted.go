@@ -2,6 +2,7 @@ package instance
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/spec"
@@ -31,6 +34,11 @@ type Wanted struct {
 	Pool    *string
 	// StartOrder is not among the differences: no VM is rebuilt for it.
 	StartOrder *record.StartOrder
+	// CloudInit is not among the differences either.
+	CloudInit record.CloudInitParts
+	// CloudInitFiles are those from which an instance document says that the rest is to be read,
+	// as MachineFile; of its SSH keys, those that are none are files as well.
+	CloudInitFiles record.CloudInitFiles
 	// Machine is the machine, written down whole: its disks and NICs are there.
 	Machine *spec.Document
 	Sealed  *spec.InstanceSpec // Machine with digests in the places of its secrets
@@ -76,10 +84,126 @@ func (w Wanted) Over(below Wanted) Wanted {
 	if w.StartOrder == nil {
 		w.StartOrder = below.StartOrder
 	}
+	w.CloudInit = w.CloudInit.Over(below.CloudInit)
 	if w.Machine == nil && w.MachineFile == "" && w.MachineText == nil {
 		w.Machine, w.MachineFile, w.MachineText = below.Machine, below.MachineFile, below.MachineText
 	}
 	return w
+}
+
+// withVolumes puts the devices of volumes in the places of their names.
+func (s Settings) withVolumes(view ledger.View, w Wanted) (Wanted, error) {
+	disks := slices.Clone(w.Disks)
+	for i, d := range disks {
+		name, named := d.Named()
+		if !named {
+			continue
+		}
+		if s.Volume == nil {
+			return w, &record.InputError{Field: "disk", Value: name, Want: "an absolute file name, or POOL/NAME"}
+		}
+		var err error
+		if disks[i].Path, err = s.Volume(view, name); err != nil {
+			return w, err
+		}
+	}
+	w.Disks = disks
+	return w, nil
+}
+
+// AttachRequest asks for a volume to be a disk of an instance, or to be none, from its next
+// bring-up on: a VM that runs keeps the disks that it has.
+type AttachRequest struct {
+	Verb     string
+	Ref      string // of the instance: NAME or UUID
+	Volume   string // its name
+	ReadOnly bool
+	Detach   bool
+	DryRun   bool
+}
+
+// Attach writes down what is asked for; the host is not asked. What an instance has already needs nothing.
+// Errors: *DiskTakenError, *AttachError; those of Settings.Volume and of operation.Run.
+func (s Settings) Attach(ctx context.Context, env operation.Env, c AttachRequest) (Result, error) {
+	r, err := FindRecorded(ctx, s, env, c.Ref, c.DryRun)
+	if err != nil {
+		return Result{}, err
+	}
+	result := r
+	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
+		Verb: c.Verb, Subject: record.Subject(r.ID), DryRun: c.DryRun,
+		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
+		Decide: func(view ledger.View, _ struct{}, at operation.Stamp) (operation.Decision, error) {
+			old, err := record.Existing(view, r.ID, c.Ref)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			next, err := s.attached(view, old, c)
+			if err == nil {
+				err = untouched(ctx, env, view, record.Subject(r.ID), volumesOf(next.NextDisks())...)
+			}
+			if result = old; err != nil || slices.Equal(next.NextDisks(), old.NextDisks()) {
+				return operation.Decision{}, err
+			}
+			next.Generation, next.Updated = old.Generation+1, at.Now
+			var d operation.Decision
+			result = next
+			d.OnSuccess, err = next.Replaces(old)
+			return d, err
+		},
+	})
+	return Result{Record: result, Report: report}, err
+}
+
+// attached is the record with a volume more, or less.
+func (s Settings) attached(view ledger.View, r record.Record, c AttachRequest) (record.Record, error) {
+	path, err := s.Volume(view, c.Volume)
+	if err != nil {
+		return r, err
+	}
+	d := record.Disk{Path: path, ReadOnly: c.ReadOnly}
+	disks := slices.Clone(r.NextDisks())
+	at := slices.IndexFunc(disks, func(has record.Disk) bool { return has.Path == path })
+	switch {
+	case r.VMM != nil || r.Ending != nil:
+		return r, &AttachError{Name: r.Name, Why: "is the control plane's, which chooses its disks"}
+	case r.Migration != nil:
+		return r, &AttachError{Name: r.Name, Why: "is migrating"}
+	case r.Spec.Machine != nil:
+		return r, &AttachError{Name: r.Name, Why: "was made with a spec, which has its disks"}
+	case c.Detach && at < 0:
+		return r, nil
+	case c.Detach:
+		return r.WithDisks(slices.Delete(disks, at, at+1)), nil
+	case at >= 0:
+		disks[at] = d
+	default:
+		disks = append(disks, d)
+	}
+	other, err := record.DiskOwner(view, d)
+	if err == nil && other != "" && other != r.ID {
+		err = &DiskTakenError{Path: path, By: called(view, other)}
+	}
+	next := r.WithDisks(disks)
+	if err == nil {
+		spec := next.Spec
+		spec.Disks = disks
+		err = spec.Validate()
+	}
+	return next, err
+}
+
+// AttachError is an instance whose disks cannot be changed so.
+type AttachError struct{ Name, Why string }
+
+// Error says why.
+func (e *AttachError) Error() string { return fmt.Sprintf("instance %q %s", e.Name, e.Why) }
+
+func (*AttachError) Kind() fault.Kind { return fault.Refused }
+
+// Hint says where its disks are.
+func (e *AttachError) Hint() string {
+	return "to see its disks, run: sledctl instance get " + e.Name + " -o json"
 }
 
 // parts are the id and the name that w speaks of.
@@ -130,10 +254,10 @@ func (w Wanted) apply(s record.Spec) record.Spec {
 		had := s.NICs
 		s.NICs = slices.Clone(w.NICs)
 		for i := range min(len(had), len(s.NICs)) {
-			if s.NICs[i].Over == "" {
+			if s.NICs[i].Over == "" && !s.NICs[i].OPTE {
 				s.NICs[i].Over = had[i].Over
 			}
-			if s.NICs[i].MAC == "" && s.NICs[i].Over == had[i].Over {
+			if s.NICs[i].MAC == "" && s.NICs[i].Over == had[i].Over && s.NICs[i].OPTE == had[i].OPTE {
 				s.NICs[i].MAC = had[i].MAC
 			}
 		}
@@ -147,6 +271,7 @@ func (w Wanted) apply(s record.Spec) record.Spec {
 	if w.StartOrder != nil {
 		s.StartOrder = *w.StartOrder
 	}
+	s.CloudInit = w.CloudInit.Apply(s.CloudInit)
 	return s
 }
 
@@ -245,10 +370,20 @@ func identityOf(namespace uuid.UUID, view ledger.View, w Wanted) (id, name strin
 // withSealed is what is wanted with digests in the places of the secrets, which it
 // gives too.
 func (w Wanted) withSealed(key []byte) (Wanted, map[string]string) {
-	if w.Machine == nil || len(key) == 0 {
-		return w, nil
+	secrets := map[string]string{}
+	if len(key) == 0 {
+		return w, secrets
 	}
-	sealed, secrets := w.Machine.Spec.Seal(key)
-	w.Sealed = &sealed
+	if w.Machine != nil {
+		var sealed spec.InstanceSpec
+		sealed, secrets = w.Machine.Spec.Seal(key)
+		w.Sealed = &sealed
+	}
+	w.CloudInit = w.CloudInit.Seal(key, secrets)
 	return w, secrets
+}
+
+// secret reports whether it has secrets in the open, or makes some: a volume for cloud-init is one.
+func (w Wanted) secret() bool {
+	return w.Machine != nil && w.Machine.Spec.Open() || w.CloudInit.Any()
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// Record is what the ledger keeps of a local disk, under local-disk/ID.
+// Record is what the ledger keeps of a local disk, under localdisk/ID.
 type Record struct {
 	ID        uuid.UUID `json:"id"`
 	Pool      string    `json:"pool"`

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/illumos/key"
+	"github.com/sledctl/sledctl/illumos/opte"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -106,7 +107,7 @@ func (b *builder) actions(o Object) []plan.Action {
 		actions := b.zone(o, b.bundler)
 		b.after[o.Name] = actions[len(actions)-1].ID
 		return append(actions, b.cloneSnapshots(o, b.after[o.Name])...)
-	case KindVNIC:
+	case KindVNIC, KindPort:
 		return b.vnic(o)
 	case KindEtherstub:
 		return []plan.Action{remove(o, vnic.DeleteEtherstub{Name: o.Name})}
@@ -117,6 +118,8 @@ func (b *builder) actions(o Object) []plan.Action {
 		return plan.Chain(slices.Concat(kept, b.unmounts(o.Name, kept), b.dataset(o.Name, o.Reason))...)
 	case KindSnapshot:
 		return b.dataset(o.Name, o.Reason)
+	case KindVolume:
+		return []plan.Action{remove(o, zfs.Destroy{Dataset: o.Name, GUID: o.Identity, Type: zfs.TypeVolume})}
 	case KindDirectory:
 		return []plan.Action{remove(o, zone.RemoveHome{Path: o.Name})}
 	case KindConfig:
@@ -174,6 +177,9 @@ func (f Findings) cloneSnapshots(o Object, before string) []plan.Action {
 func (b *builder) vnic(o Object) []plan.Action {
 	l, _ := b.inv.Link(o.Name)
 	a := remove(o, vnic.Delete{Name: l.Name, MAC: l.MAC, Over: l.Over})
+	if o.Kind == KindPort {
+		a = remove(o, opte.Delete{Name: l.Name, MAC: l.MAC})
+	}
 	if id := cmp.Or(b.after[l.Zone], b.after[b.nets[l.Name]]); id != "" {
 		a.After = []string{id}
 	}

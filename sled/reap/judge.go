@@ -41,6 +41,7 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 	// made, and what is made side by side has none.
 	zonesByName := ordered(zones, func(a, b *zone.Zone) int { return strings.Compare(a.Name, b.Name) })
 	linksByName := ordered(links, func(a, b *vnic.Link) int { return strings.Compare(a.Name, b.Name) })
+	f.judgeVolumes(k, datasets)
 	for _, bases := range []bool{false, true} {
 		for _, z := range zonesByName {
 			if f.bases[z.Name] == bases {
@@ -48,21 +49,12 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 			}
 		}
 		for _, d := range datasets {
-			if d.Type != zfs.TypeSnapshot && isBase(d) == bases {
+			if d.Type != zfs.TypeSnapshot && isBase(d) == bases && f.forZones(d) {
 				f.add(k.dataset(d, f))
 			}
 		}
 	}
-	for _, l := range linksByName {
-		if l.Class == "vnic" {
-			f.add(k.vnic(*l, f))
-		}
-	}
-	for _, l := range linksByName {
-		if l.Class != "vnic" {
-			f.add(k.link(*l, f))
-		}
-	}
+	f.judgeLinks(k, linksByName)
 	for _, d := range datasets {
 		if d.Type == zfs.TypeSnapshot {
 			f.add(k.snapshot(d, f))
@@ -75,6 +67,20 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 		f.Changed = f.changes()
 	}
 	return f, nil
+}
+
+// judgeLinks judges what lies over links before these.
+func (f *Findings) judgeLinks(k known, linksByName []*vnic.Link) {
+	for _, l := range linksByName {
+		if l.Class == "vnic" || inventory.IsMisc(*l) && f.inv.Know(inventory.Ports) == nil {
+			f.add(k.vnic(*l, *f))
+		}
+	}
+	for _, l := range linksByName {
+		if l.Class != "vnic" && !inventory.IsMisc(*l) {
+			f.add(k.link(*l, *f))
+		}
+	}
 }
 
 // ordered is a list in another order. What it lists is not copied: that would take

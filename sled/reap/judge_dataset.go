@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/zfs"
@@ -14,6 +15,9 @@ import (
 // dataset judges the datasets of zones that have lost their zone.
 func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	o := Object{Identity: d.GUID}.as(KindDataset, d.Name)
+	if image.Mark(d) != "" {
+		return k.image(o, d, f)
+	}
 	name := path.Base(d.Name)
 	_, zoned := f.inv.Zone(name)
 	if _, isLocal := localdisk.Of(d); isLocal || k.localDisks[d.Name].Pool != "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/vnic"
@@ -36,7 +37,7 @@ func (k known) factsOf(l vnic.Link, f Findings, key string) facts {
 	x.own, x.recorded = k.vnics[l.Name]
 	x.hold, x.held = k.held[key]
 	own := x.own
-	meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over
+	meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over && own.vnic.Port == inventory.IsMisc(l)
 	x.meant = meant
 	x.half, x.begun = k.dead[key]
 	x.begun = x.begun && !x.recorded && x.half.identity != "" && x.half.identity == l.MAC
@@ -50,8 +51,17 @@ func (k known) factsOf(l vnic.Link, f Findings, key string) facts {
 	return x
 }
 
+// kindOf is what a link is among the objects: a VNIC, or a port of OPTE.
+func kindOf(l vnic.Link) string {
+	if inventory.IsMisc(l) {
+		return KindPort
+	}
+	return KindVNIC
+}
+
+// vnic judges a VNIC or a port.
 func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
-	o := Object{Identity: l.MAC}.as(KindVNIC, l.Name)
+	o := Object{Identity: l.MAC}.as(kindOf(l), l.Name)
 	work, working := k.busy[o.key()]
 	if l.Name == k.net.GZVNIC && !working {
 		o.Verdict, o.Reason, o.final = InUse, "the global zone's own", true
@@ -69,6 +79,8 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	switch {
 	case working:
 		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
+	case l.MAC == "":
+		o.Verdict, o.Reason = Unknown, "is a link without its port, as opteadm leaves one that is killed; a reboot of the sled removes it"
 	case x.recorded:
 		o.Verdict, o.Reason = x.ofInstance()
 	case x.held && !x.hold.Is(l):
@@ -136,7 +148,11 @@ func (x facts) ofNone(now time.Time) (Verdict, string) {
 // nameOf says what the name of a VNIC is worth that nothing names: less, if a zone
 // of somebody else's has it, or will.
 func (k known) nameOf(l vnic.Link, f Findings) naming.Owner {
-	owner := k.names.OwnerOfVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: f.inv.AddressesOn(l.Name)}, slices.Collect(maps.Keys(k.under)))
+	under := slices.Collect(maps.Keys(k.under))
+	if inventory.IsMisc(l) {
+		under = []string{l.Over} // it lies over none
+	}
+	owner := k.names.OwnerOfVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: f.inv.AddressesOn(l.Name)}, under)
 	if _, err := f.inv.Addresses(); err != nil && owner.Ours() {
 		return naming.Owner{Evidence: naming.Alike, Doubt: "no record names it, and whether it has addresses cannot be seen"}
 	}

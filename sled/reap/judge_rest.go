@@ -28,6 +28,7 @@ func (f *Findings) judgeRest(k known) {
 		f.add(k.address(a, *f))
 	}
 	f.unseen(KindAddress, err)
+	f.unseen(KindPort, f.inv.Know(inventory.Ports))
 	homes, err := f.inv.Homes()
 	for _, h := range homes {
 		f.add(k.directory(h, *f))
@@ -220,7 +221,7 @@ func inKernel(s zone.State) bool {
 // records lists what the ledger keeps and the sled does not have. That of an
 // instance stays, because the instance is wanted; those of bases and holds go.
 func (k known) records(f Findings) []Object {
-	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfLocalDisks(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfIntents(f))
+	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfLocalDisks(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfVolumes(f), k.recordsOfIntents(f))
 	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return gone
 }
@@ -312,6 +313,9 @@ func (k known) recordsOfIntents(f Findings) (gone []Object) {
 func (k known) nobodyResumes(died operation.OpenIntent) bool {
 	id, ofInstance := strings.CutPrefix(died.Subject, "instance/")
 	_, recorded := k.instances[id]
+	if v, ofVolume := k.volumeOf(died.Subject); ofVolume {
+		return v.GUID == "" // there is none, or it was never finished and goes
+	}
 	ofLocalDisk := strings.HasPrefix(died.Subject, naming.KeyLocalDisk)
 	return ofInstance && !recorded || ofLocalDisk || died.Subject == "vnic" || died.Subject == bundleSubject
 }
@@ -323,9 +327,9 @@ func (f Findings) remains(died operation.OpenIntent) bool {
 		switch o.Kind {
 		case KindZone:
 			_, there = f.inv.Zone(o.Name)
-		case KindVNIC, KindEtherstub:
+		case KindVNIC, KindPort, KindEtherstub:
 			_, there = f.inv.Link(o.Name)
-		case KindDataset:
+		case KindDataset, KindVolume:
 			_, there = f.inv.Dataset(o.Name)
 		}
 		return there && !f.goes[o.Kind+" "+o.Name] && !f.leaves(o.Name)

@@ -9,11 +9,13 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -27,8 +29,11 @@ type known struct {
 	vnics      map[string]owner               // by link name
 	bases      map[string]base.Record         // by zone name
 	localDisks map[string]localdisk.Record    // by the dataset in which each lies
+	images     map[string]image.Record        // by id
 	newest     map[string]int                 // newest finished generation, by pool
 	held       map[string]network.Hold        // by kind and name
+	volumes    map[string]volume.Record       // by dataset
+	disks      map[string][]string            // the instances that have a volume as a disk, by its dataset
 	busy       map[string]busy                // objects of living runs, by kind and name
 	subjects   map[string]busy                // living runs, by what they lock
 	cloned     map[string]string              // the instance that has begun to clone a base, by its zone name
@@ -91,11 +96,12 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 	k := known{
 		names: names, boot: boot, now: now,
 		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
-		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, localDisks: map[string]localdisk.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
+		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, localDisks: map[string]localdisk.Record{}, newest: map[string]int{}, images: map[string]image.Record{}, held: map[string]network.Hold{},
+		volumes: map[string]volume.Record{}, disks: map[string][]string{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 		again: func(record.Record) bool { return false },
 	}
-	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnLocalDisks, k.learnHolds} {
+	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnLocalDisks, k.learnImages, k.learnHolds, k.learnVolumes} {
 		if err := learn(view); err != nil {
 			return known{}, err
 		}
@@ -120,7 +126,14 @@ func (k known) learnInstances(view ledger.View) error {
 	for _, r := range records {
 		k.instances[r.ID] = r
 		for _, n := range r.Spec.NICs {
-			k.under[n.Over] = true
+			if !n.OPTE {
+				k.under[n.Over] = true
+			}
+		}
+		for _, d := range r.AllDisks() {
+			if dataset, ok := d.Volume(); ok {
+				k.disks[dataset] = append(k.disks[dataset], r.Name)
+			}
 		}
 		for _, incarnation := range slices.Backward(r.Incarnations()) { // the present one counts
 			k.zones[incarnation.Zone] = recordedIncarnation{r, incarnation}
@@ -129,7 +142,9 @@ func (k known) learnInstances(view ledger.View) error {
 			}
 			for _, v := range append(slices.Clone(incarnation.Guests), incarnation.Control) {
 				k.vnics[v.Name] = owner{recordedIncarnation{r, incarnation}, v}
-				k.under[v.Over] = true
+				if !v.Port {
+					k.under[v.Over] = true
+				}
 			}
 		}
 	}
@@ -148,9 +163,25 @@ func (k known) learnBases(view ledger.View) error {
 }
 
 func (k known) learnLocalDisks(view ledger.View) error {
-	volumes, err := localdisk.All(view)
-	for _, r := range volumes {
+	disks, err := localdisk.All(view)
+	for _, r := range disks {
 		k.localDisks[r.Dataset()] = r
+	}
+	return err
+}
+
+func (k known) learnImages(view ledger.View) error {
+	images, err := image.All(view)
+	for _, i := range images {
+		k.images[i.ID] = i
+	}
+	return err
+}
+
+func (k known) learnVolumes(view ledger.View) error {
+	volumes, err := volume.All(view)
+	for _, v := range volumes {
+		k.volumes[v.Dataset] = v
 	}
 	return err
 }

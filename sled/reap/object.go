@@ -43,10 +43,12 @@ func (v Verdict) NeedsALook() bool {
 const (
 	KindZone      = "zone"
 	KindVNIC      = "vnic"
+	KindPort      = "port" // of OPTE
 	KindEtherstub = "etherstub"
 	KindAddress   = "address"
 	KindDataset   = "dataset"
 	KindSnapshot  = "snapshot"
+	KindVolume    = "volume"        // by its dataset
 	KindDirectory = "directory"     // a plain one where a zone's dataset would be mounted
 	KindConfig    = "configuration" // of a zone that no index names
 	KindKey       = "key"           // a file that holds a key of a disk
@@ -57,7 +59,7 @@ const (
 
 // Kinds lists the kinds in the order in which objects are reported.
 func Kinds() []string {
-	return []string{KindZone, KindVNIC, KindEtherstub, KindAddress, KindDataset, KindSnapshot, KindDirectory, KindConfig, KindKey, KindSecret, KindVM, KindRecord}
+	return []string{KindZone, KindVNIC, KindPort, KindEtherstub, KindAddress, KindDataset, KindVolume, KindSnapshot, KindDirectory, KindConfig, KindKey, KindSecret, KindVM, KindRecord}
 }
 
 // Object is one sledctl object on the sled, judged.

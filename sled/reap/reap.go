@@ -2,6 +2,7 @@ package reap
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/engine/bundle"
@@ -17,6 +18,8 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/volume"
+	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -166,10 +169,29 @@ func needed() []inventory.Part {
 func (s Settings) Wants() inventory.Want {
 	want := inventory.Want{
 		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
-		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase, naming.PropertyLocalDisk}, Directories: []string{inventory.VMDirectory, zone.Dir},
+		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase, naming.PropertyLocalDisk, naming.PropertyImage, naming.PropertyVolume}, Directories: []string{inventory.VMDirectory, zone.Dir},
 	}
 	if s.Keys != "" {
 		want.Directories = append(want.Directories, s.Keys)
+	}
+	return want
+}
+
+// wants is Wants, and the pools of volumes that lie elsewhere than zones.
+func (s Settings) wants(view ledger.View) inventory.Want {
+	want := s.Wants()
+	volumes, err := volume.All(view)
+	if err != nil {
+		return want
+	}
+	want.Roots = func(pools []zfs.Pool) []string {
+		roots := inventory.ZonePools(pools)
+		for _, p := range pools {
+			if !slices.Contains(roots, p.Name) && slices.ContainsFunc(volumes, func(v volume.Record) bool { return v.Pool == p.Name }) {
+				roots = append(roots, p.Name)
+			}
+		}
+		return roots
 	}
 	return want
 }
@@ -185,7 +207,7 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryR
 	if err != nil {
 		return seen{}, err
 	}
-	inv := inventory.Look(ctx, h, s.Wants())
+	inv := inventory.Look(ctx, h, s.wants(before))
 	got := seen{inv: inv, boot: boot, before: before}
 	if err := inv.Know(needed()...); err != nil {
 		return seen{}, err
@@ -237,6 +259,10 @@ func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 			facts = append(facts, network.Forget(h))
 		case o.Kind == KindDataset && k.localDisks[o.Name].Removing:
 			facts = append(facts, k.localDisks[o.Name].Forget())
+		case o.Kind == KindVolume:
+			if v, recorded := k.volumes[o.Name]; recorded {
+				facts = append(facts, v.Forget())
+			}
 		case o.Kind == KindRecord:
 			facts = append(facts, k.stale(o)...)
 		}
@@ -292,6 +318,11 @@ func (k known) stale(o Object) []ledger.Fact {
 	for _, r := range k.localDisks {
 		if localdisk.Subject(r.ID) == o.Name {
 			return []ledger.Fact{r.Forget()}
+		}
+	}
+	for _, v := range k.volumes {
+		if volume.Subject(v.ID) == o.Name {
+			return []ledger.Fact{v.Forget()}
 		}
 	}
 	for _, h := range k.held {

@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/localdisk"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // A look takes its time, and nobody stands still for it: of an instance that is
@@ -62,9 +63,18 @@ func (k *known) changedSince(one, other ledger.View) error {
 			k.workedOn(KindZone, incarnation.Zone)
 			k.workedOn(KindDataset, incarnation.Dataset)
 			for _, v := range append([]record.VNIC{incarnation.Control}, incarnation.Guests...) {
-				k.workedOn(KindVNIC, v.Name)
+				k.workedOn(v.Kind(), v.Name)
 			}
 		}
+	}
+	volumes, err := volume.All(one)
+	for _, v := range volumes {
+		if !same(one, other, volume.Subject(v.ID)) {
+			k.workedOn(KindVolume, v.Dataset)
+		}
+	}
+	if err != nil {
+		return err
 	}
 	spares, err := record.Spares(one)
 	if err != nil {
@@ -76,11 +86,11 @@ func (k *known) changedSince(one, other ledger.View) error {
 			k.workedOn(KindDataset, spare.Dataset)
 		}
 	}
-	volumes, err := localdisk.All(one)
+	disks, err := localdisk.All(one)
 	if err != nil {
 		return err
 	}
-	for _, r := range volumes {
+	for _, r := range disks {
 		if !same(one, other, localdisk.Subject(r.ID)) {
 			k.workedOn(KindDataset, r.Dataset())
 		}

@@ -55,26 +55,27 @@ func Commands() []Command {
 	}
 	add(Command{}, "config check", "config show", "probe compare", "probe show", "propolis spec convert", "propolis spec validate")
 	reads := Command{File: privilege.ReadFiles}
-	add(reads, "base list", "doctor", "events", "history", "instance history", "instance logs", "ledger check", "ledger export", "ledger show", "probe record",
-		"storage check", "storage list", "storage local-disk list", "trace", "vnic list", "zone bundle get", "zone bundle list", "zone list")
+	add(reads, "base list", "doctor", "events", "history", "image export", "image get", "image list", "instance history", "instance logs", "ledger check", "ledger export", "ledger show", "probe record",
+		"storage check", "storage list", "storage local-disk list", "trace", "vnic list", "volume get", "volume list", "zone bundle get", "zone bundle list", "zone list")
 	reads.Asks = true
 	add(reads, "instance console", "instance get", "instance list", "instance wait", "instance watch", "nics list", "propolis get", "propolis monitor", "propolis spec diff",
 		"propolis spec show", "status", "top")
 	writes := func(programs ...string) Command { return Command{File: privilege.WriteFiles, Host: programs} }
-	add(writes(), "ledger import", "nics sync", "storage forget")
+	add(writes(), "ledger import", "nics sync", "storage forget", "volume adopt", "volume attach", "volume detach", "volume set")
 	asks := writes()
 	asks.Asks = true
 	add(asks, "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")
-	add(writes("dladm"), "vnic create", "vnic delete")
-	add(writes("zfs"), "ledger heal", "storage rekey", "storage local-disk delete", "storage local-disk ensure")
+	add(writes("dladm", "opteadm"), "vnic create")
+	add(writes("dladm"), "vnic delete")
+	add(writes("zfs"), "image delete", "image import", "image prune", "ledger heal", "storage local-disk delete", "storage local-disk ensure", "storage rekey", "volume create", "volume delete", "volume rename", "volume resize")
 	add(writes("chmod", "zfs", "zpool"), "storage format")
 	add(writes("zlogin"), "instance adopt", "zone address", "zone bundle create", "zone exec")
 	add(writes("svcadm", "zlogin"), "propolis start")
 	add(writes("zoneadm"), "zone halt")
 	add(writes("dladm", "zoneadm"), "zone boot")
-	add(writes("dladm", "zfs", "zoneadm", "zonecfg"), "zone create", "zone delete")
+	add(writes("dladm", "opteadm", "zfs", "zoneadm", "zonecfg"), "zone create", "zone delete")
 	add(writes("svccfg", "zfs", "zoneadm", "zonecfg"), "base ensure", "base retire")
-	up := []string{"dladm", "mount", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}
+	up := []string{"dladm", "mount", "opteadm", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}
 	add(writes(up...), "agent", "instance delete", "instance edit", "instance ensure", "instance migrate", "instance start", "instance stop", "probe record --active", "reap")
 	add(writes(append([]string{"chmod", "ipadm", "route", "rsrvrctl", "zpool"}, up...)...), "bootstrap")
 	slices.SortFunc(all, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })

@@ -130,6 +130,7 @@ func (b bench) measurements() []measurement {
 		{"64 at once", b.crowd},
 		{"a large sled", b.large},
 		{"agent", b.agents},
+		{"what an agent takes", b.memory},
 		{"next to peers", b.peers},
 		{"host commands", b.counts},
 	}

@@ -23,3 +23,16 @@ func TestPercentileIsATimeThatWasMeasured(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatPackagesPrepareIsSummed(t *testing.T) {
+	const trace = `init internal/bytealg @0.008 ms, 0 ms clock, 0 bytes, 0 allocs
+init github.com/olekukonko/errors @1.3 ms, 0.085 ms clock, 65936 bytes, 332 allocs
+init github.com/olekukonko/tablewriter/pkg/twwidth @1.5 ms, 0.36 ms clock, 663424 bytes, 93 allocs
+`
+	if got, err := prepared(trace, "github.com/olekukonko/"); err != nil || got != 445*time.Microsecond {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := prepared(trace, "example.org/"); err == nil {
+		t.Errorf("a package that is in no line took %s", got)
+	}
+}

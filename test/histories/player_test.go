@@ -179,7 +179,7 @@ func (p *player) run(h host.Host, line string) (exit int, out, errs string, err 
 
 // input is what a command line reads.
 func (p *player) input(words []string) string {
-	if !slices.Contains(words, "--spec") {
+	if !slices.Contains(words, "--spec") && !slices.Contains(words, "--cloud-init") {
 		return ""
 	}
 	_, input := p.row.Extras(words[3], p.pool) // sledctl instance ensure NAME

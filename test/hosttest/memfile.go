@@ -92,6 +92,19 @@ func (f *memFile) Write(p []byte) (int, error) {
 	return len(p), f.error("write", fault)
 }
 
+func (f *memFile) WriteAt(p []byte, at int64) (int, error) {
+	if fault := f.files.fail("write", f.name); fault != nil {
+		return 0, f.error("write", fault)
+	}
+	f.files.tree.mu.Lock()
+	defer f.files.tree.mu.Unlock()
+	if err := f.usable("write", os.O_RDONLY); err != nil {
+		return 0, err
+	}
+	f.files.tree.write(f.place.node, int(at), p)
+	return len(p), nil
+}
+
 func (f *memFile) Sync() error {
 	if err := f.files.fail("sync", f.name); err != nil {
 		return f.error("sync", err)

@@ -56,7 +56,22 @@ type document struct {
 	Disks  []disk          `json:"disks,omitempty"`
 	NICs   []nic           `json:"nics,omitempty"`
 	Spec   json.RawMessage `json:"spec,omitempty"`
+
+	CloudInit *cloudInit `json:"cloud_init,omitempty"`
 }
+
+// cloudInit is what a guest learns at its first boot.
+type cloudInit struct {
+	Hostname string   `json:"hostname"`
+	SSHKeys  []string `json:"ssh_keys"`
+	UserData string   `json:"user_data"`
+}
+
+// userData has what a Crucible disk has for a key as a password: the same search finds both.
+const userData = "#cloud-config\npassword: " + CrucibleKey + "\n"
+
+// sshKey is a public one.
+const sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
 
 type disk struct {
 	Path     string `json:"path"`
@@ -93,6 +108,9 @@ func (r Row) Document(name string) string {
 		d.Disks = []disk{{Path: volumes + "/" + name + ".img"}}
 	case Zvol:
 		d.Disks = []disk{{Path: r.volume(name)}}
+	case Told:
+		d.Disks = []disk{{Path: r.volume(name)}}
+		d.CloudInit = &cloudInit{Hostname: "shop", SSHKeys: []string{sshKey}, UserData: userData}
 	case ReadOnly:
 		d.Disks = []disk{{Path: volumes + "/" + name + ".img"}, {Path: volumes + "/image.iso", ReadOnly: true}}
 	case Shared:
@@ -184,6 +202,8 @@ func (r Row) Extras(name, pool string) (flags, input string) {
 		return "--disk " + volumes + "/" + name + ".img", ""
 	case Zvol:
 		return "--disk " + pool + volumes + "/" + name, ""
+	case Told:
+		return "--hostname shop --cloud-init - --disk " + pool + volumes + "/" + name, userData
 	case ReadOnly:
 		return "--disk " + volumes + "/" + name + ".img --disk " + volumes + "/image.iso,readonly", ""
 	case Shared:
@@ -258,7 +278,7 @@ func (r Row) diskSteps(pool string) []step {
 	block := strings.Repeat("0", 16)
 	steps := []step{{line: "zfs create -o mountpoint=" + volumes + " " + pool + volumes}, {file: volumes + "/image.iso", text: block, mode: 0o444}}
 	for _, name := range append(r.Machines(), "a", "b", "c") {
-		if r.Is(VMDisks) == Zvol {
+		if r.Has(VMDisks, Zvol, Told) {
 			steps = append(steps, step{line: "zfs create -V 1g " + pool + volumes + "/" + name})
 		} else {
 			steps = append(steps, step{file: volumes + "/" + name + ".img", text: block, mode: 0o644})

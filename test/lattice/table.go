@@ -59,6 +59,7 @@ const (
 	ReadOnly  = "read-only"
 	Shared    = "shared"
 	Crucible  = "Crucible in the spec"
+	Told      = "zvol, and cloud-init data"
 	Enough    = "enough"
 	TooLittle = "too little"
 	Yes       = "yes"
@@ -117,7 +118,7 @@ func Sleds() Table {
 			{Link, []string{Etherstub, Physical, Aggregation, VLAN}},
 			{MTU, []string{Narrow, Wide}},
 			{NICs, []string{"1", "0", "8", Held}},
-			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible}},
+			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible, Told}},
 			{CPUs, []string{"2", "1", "32", Capped}},
 			{Reservoir, []string{None, Enough, TooLittle}},
 			{Server, []string{Development, OmicronBuild}},

@@ -65,6 +65,7 @@ func layers() map[string]place {
 		"commands/base":        {layer: 7, below: 1},
 		"commands/bootstrap":   {layer: 7, below: 1},
 		"commands/doctor":      {layer: 7, below: 2},                                                // bootstrap runs its checks
+		"commands/image":       {layer: 7, below: 1, machine: []use{useFiles}},                      // images lie where the operator stands
 		"commands/instance":    {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // an editor
 		"commands/ledger":      {layer: 7, below: 1},
 		"commands/probe":       {layer: 7, below: 1, machine: []use{useFiles}}, // archives
@@ -76,6 +77,7 @@ func layers() map[string]place {
 		"commands/top":         {layer: 7, below: 1, machine: []use{useFiles, useSignals, useExec}}, // what it runs is a process
 		"commands/trace":       {layer: 7, below: 1},
 		"commands/vnic":        {layer: 7, below: 1},
+		"commands/volume":      {layer: 7, below: 1},
 		"commands/zone":        {layer: 7, below: 1, machine: []use{useFiles}},
 		"commands/events":      {layer: 7, below: 2},
 		"commands/logread":     {layer: 7, below: 2}, // the agent answers what instance logs prints
@@ -100,14 +102,16 @@ func layers() map[string]place {
 		"sled/reap":          {layer: 4},
 		"sled/doctor":        {layer: 4}, // status shows its last result
 
-		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/localdisk": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
+		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/image": {layer: 3}, "sled/localdisk": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/volume": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
 
 		// Above their parent: what asks for an instance, and who follows one.
 		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1}, "sled/instance/comparison": {layer: 3, below: -1}, "sled/instance/logs": {layer: 3, below: -1},
 
-		"sled/instance/record":  {layer: 3, below: 6},
-		"sled/instance/layout":  {layer: 3, below: 5},
-		"sled/instance/secrets": {layer: 3, below: 4},
+		"sled/instance/record":    {layer: 3, below: 6},
+		"sled/instance/layout":    {layer: 3, below: 5},
+		"sled/instance/secrets":   {layer: 3, below: 4},
+		"sled/instance/firstboot": {layer: 3, below: 5},
+		"sled/instance/ports":     {layer: 3, below: 4},
 		// What the operations of instances decide by: two sleds, and zones without a record.
 		"sled/instance/migration": {layer: 3, below: 3}, "sled/instance/adoption": {layer: 3, below: 3},
 
@@ -116,11 +120,12 @@ func layers() map[string]place {
 
 		"engine/plan": {layer: 1}, "engine/inventory": {layer: 1}, "engine/ledger": {layer: 1}, "engine/bundle": {layer: 1}, "engine/ledger/format": {layer: 1, below: 1},
 
-		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {},
+		"image": {}, "image/qcow2": {below: 1}, // disks in files: pure
+		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {}, "illumos/opte": {},
 		"illumos/ofmt":    {layer: -1}, // how dladm and ipadm print for programs
 		"sled/hardware":   {layer: 3},
 		"illumos/devtree": {layer: -1}, // what a machine is and where its disks are, for the packages of layer 0
-		"propolis":        {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
+		"propolis":        {}, "propolis/spec": {below: 1}, "propolis/cidata": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
 		"peer/dropshot":              {layer: -1},                                                                                 // what the servers of Propolis and of the control plane are made with
 		"peer/dropshot/dropshottest": {imports: []string{"test/refdata"}, by: []string{"sim/simtest/contract"}},                   // for tests
@@ -130,7 +135,7 @@ func layers() map[string]place {
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {layer: -3, machine: all}, "host/fault": {layer: -3, below: 1}, "host/lock": {layer: -3, below: 1}, "host/privilege": {layer: -3, below: 1}, "host/device": {layer: -3, below: 1, machine: []use{useFiles}},
-		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
+		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/opte": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/propolis/fat": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{"test/sledtest"}, machine: []use{useFiles}},                   // for tests
 		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice", "test/sledtest"}}, // for tests
 		"test/hosttest/expect": {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
@@ -149,7 +154,7 @@ func layers() map[string]place {
 func commandLine() []string {
 	all := []string{"commands"}
 	for _, folder := range []string{
-		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "zone",
+		"agent", "base", "bootstrap", "cli", "description", "doctor", "events", "history", "image", "instance", "ledger", "logread", "nics", "probe", "propolis", "reap", "sim", "sled", "status", "step", "storage", "top", "trace", "vnic", "volume", "zone",
 	} {
 		all = append(all, "commands/"+folder)
 	}
@@ -166,7 +171,10 @@ func libraries() map[string][]string {
 		"github.com/olekukonko/tablewriter": {"commands/terminal"},
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
+		"github.com/diskfs/go-diskfs":       {"propolis/cidata"},
 		"golang.org/x/term":                 {"commands/terminal"},
+		"github.com/klauspost/compress":     {"image", "image/qcow2"},
+		"github.com/therootcompany/xz":      {"image"},
 		"github.com/creack/pty":             {"docs/pictures"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {"test/sledtest"},

@@ -137,6 +137,9 @@ func anonymous(t testing.TB, facts map[string]string, instances []sledtest.Insta
 		if id, ok := strings.CutPrefix(key, "spare/"); ok {
 			pairs = append(pairs, id, "SPARE")
 		}
+		if id, ok := strings.CutPrefix(key, "image/"); ok {
+			pairs = append(pairs, id, "IMAGE")
+		}
 		if mac, ok := strings.CutPrefix(key, "nic/"); ok { // of an instance that is stopped
 			pairs = append(pairs, mac, "MAC")
 		}

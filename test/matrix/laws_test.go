@@ -240,7 +240,10 @@ func foreignThings(s *sledtest.Operator) string {
 		}
 	}
 	for _, d := range seen.Datasets {
-		if strings.HasPrefix(d.Name, "rpool") && (s.Laid == nil || !strings.HasPrefix(d.Name+"/", "rpool/zone/")) {
+		if strings.HasPrefix(d.Name, "rpool/sledctl_image_") {
+			continue // of an image, and the snapshot of it
+		}
+		if strings.HasPrefix(d.Name, "rpool") && d.Local["sledctl:volume"] == "" && (s.Laid == nil || !strings.HasPrefix(d.Name+"/", "rpool/zone/")) {
 			delete(d.Local, "sledctl:ledger") // the witness, on every pool
 			all = append(all, d)
 		}

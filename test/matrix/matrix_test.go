@@ -56,6 +56,8 @@ type row struct {
 // rows are the verbs. TestEveryVerbIsInTheMatrix sees that none is missing.
 func rows() []row {
 	const spare = "vnic create spare0 --over net0 --mac 02:08:20:00:00:07"
+	const db1 = "volume create db1 --size 1G"
+	const debian = "image import ../../image/testdata/disk.xz --name debian"
 	const arrive = "instance ensure -f DOCUMENT --migrate-from 10.78.0.2:12400 --migration-id 66666666-6666-4666-8666-666666666666"
 	steps := []string{
 		"vnic create --instance web1" + sledtest.Web1NICs, "zone create --instance web1", "zone boot --instance web1",
@@ -72,7 +74,13 @@ func rows() []row {
 		{name: "spares filled up", config: spared(), adds: true, ready: []string{"reap --all --yes"}, line: "bootstrap", ends: []string{"reap --all --yes"}, stays: true},
 		{name: "ensure from images", fits: fromImages, line: sledtest.Web1},
 		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},
+		{name: "ensure in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, line: inVPC},
+		{name: "stop in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, ready: []string{inVPC}, line: "instance stop web1"},
+		{name: "recreate in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, ready: []string{inVPC}, line: inVPC + "+custom --recreate"},
+		{name: "ensure with cloud-init data", line: sledtest.Web1 + " --hostname shop"},
+		{name: "cloud-init data of a guest that runs", adds: true, ready: []string{sledtest.Web1}, line: "instance ensure web1 --hostname shop"},
 		{name: "recreate", ready: []string{sledtest.Web1}, line: "instance ensure web1 --cpus 4 --recreate"},
+		{name: "other limits", ready: []string{"instance ensure web1 --nic over=net0,max-bw=100,allow-ip=10.9.0.5 --nic over=net0"}, line: "instance ensure web1 --nic over=net0,max-bw=200 --nic over=net0,max-bw=5", adds: true, alters: true},
 		{name: "protect", fits: unprotected, ready: []string{sledtest.Web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
 		{name: "ensure all", adds: true, boots: true, ready: []string{sledtest.Web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
 		{name: "stop", ready: []string{sledtest.Web1}, line: "instance stop web1"},
@@ -89,12 +97,25 @@ func rows() []row {
 		{name: "nmi", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "propolis nmi --instance web1"},
 		{name: "a VNIC", line: spare, ends: []string{"vnic delete spare0"}},
 		{name: "no VNIC", ready: []string{spare}, line: "vnic delete spare0", ends: []string{}},
+		{name: "volume", line: db1, ends: []string{"volume delete db1"}},
+		{name: "no volume", ready: []string{db1}, line: "volume delete db1", ends: []string{}},
+		{name: "resize", ready: []string{db1}, line: "volume resize db1 --size 2G", ends: []string{"volume delete db1"}},
+		{name: "rename", ready: []string{db1}, line: "volume rename db1 db2", may: 4, ends: []string{"volume delete db2"}},
+		{name: "volume set", ready: []string{db1}, line: "volume set db1 --protect", ends: []string{"volume delete db1 --yes"}},
+		{name: "volume adopt", ready: []string{db1}, prepare: (*scene).forget, line: "volume adopt", ends: []string{"volume delete db1"}},
+		{name: "ensure with a volume", line: "instance ensure web1 --disk size=1G,delete-with-instance"},
+		{name: "delete with a volume", ready: []string{"instance ensure web1 --disk size=1G,delete-with-instance"}, line: "instance delete web1"},
+		{name: "attach", adds: true, plain: true, ready: []string{db1, "instance ensure web1"}, line: "volume attach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
+		{name: "detach", adds: true, plain: true, ready: []string{db1, "instance ensure web1 --disk db1"}, line: "volume detach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
 		{name: "halt", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone halt ZONE"},
 		{name: "no zone", fits: oneBase, adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
 		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone bundle create ZONE"},
 		{name: "base", fits: oneBase, prepare: (*scene).noBase, line: "base ensure", ends: []string{}, stays: true},
 		{name: "no base and no spares", config: spared(), noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
+		{name: "an image", line: debian, ends: []string{"image delete debian"}},
+		{name: "no image", adds: true, ready: []string{debian}, line: "image delete debian", ends: []string{}},
+		{name: "no images", adds: true, ready: []string{debian}, line: "image prune", ends: []string{}},
 		{name: "reap", fits: oneBase, prepare: (*scene).scatter, line: "reap"},
 		{name: "reap after a reboot", fits: mindful, mortal: true, ready: []string{sledtest.Web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
 		{name: "reap all", fits: func(r lattice.Row) bool { return unprotected(r) && !fromImages(r) }, ready: []string{sledtest.Web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
@@ -127,6 +148,28 @@ const (
 	localDisk   = "storage local-disk ensure " + localDiskID + " --size 1G --encrypted"
 )
 
+// inVPC ends with a route, so that another one can be asked for.
+const inVPC = "instance ensure web1 --nic opte,vni=100,ip=172.30.0.5,subnet=172.30.0.0/24,rule=dir=in+action=allow+priority=9+protocol=tcp+port=22,route=0.0.0.0/0+ig"
+
+// inVPCs is a sled whose zones are made from images, and which has OPTE. A boot would empty the RAM disk
+// on which this configuration lies.
+func inVPCs() string {
+	return `
+[storage]
+slots = "gimlet"
+key = "development"
+[network]
+etherstub = "propolis_stub0"
+gz_vnic = "propolis_gz0"
+gz_address = "fd00:1122:3344:101::1/64"
+underlay = "fd00:1122:3344:101::/64"
+gateway = "fd00:1122:3344:101::1"
+guest_link = "net0"
+opte_links = ["net0", "net1"]
+opte_address = "fd00:1122:3344:101::1"
+`
+}
+
 // secretTuned is tuned with keys from a file.
 func secretTuned() string {
 	return strings.Replace(sledtest.TunedConfig, `"development"`, `"file:/secrets"`, 1)
@@ -135,7 +178,7 @@ func secretTuned() string {
 // unchanging are the commands that change nothing on a sled.
 func unchanging() []string {
 	return strings.Fields(`
-		status doctor top storage-list storage-check storage-local-disk-list base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
+		status doctor top storage-list storage-check storage-local-disk-list base-list image-list image-get image-export vnic-list volume-list volume-get zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
 		instance-list instance-get instance-history instance-logs instance-console instance-wait instance-watch events history trace ledger-show ledger-check ledger-export config-show config-check version completion`)
 }
 

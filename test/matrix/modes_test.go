@@ -305,7 +305,7 @@ func (s *scene) exactly(at string, told []string, denied bool) {
 	explained := slices.Concat(told, s.up())
 	for _, thing := range told {
 		kind, _, _ := strings.Cut(thing, " ")
-		if _, ok := all[thing]; !ok && !denied && slices.Contains([]string{"zone", "vnic", "etherstub", "dataset"}, kind) {
+		if _, ok := all[thing]; !ok && !denied && slices.Contains([]string{"zone", "vnic", "etherstub", "dataset", "volume"}, kind) {
 			t.Errorf("%s: %s is reported as left, and does not exist", at, thing)
 		}
 	}

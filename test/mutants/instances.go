@@ -5,7 +5,7 @@ func ofInstances() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a disk is reserved under the key of a physical one",
-			Plant: []Patch{{"sled/instance/record/record.go", "return naming.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return naming.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
+			Plant: []Patch{{"sled/instance/record/disks.go", "return naming.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return naming.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
 			Found: script("disk_writable", "no match for `attached/.*rpool%2Fv1\\tnull`"),
 		},
 		{
@@ -168,7 +168,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:    "a guest NIC that another program has freed of its bound is not bounded again",
-			Plant:   []Patch{{"vnic/limits.go", "return s.Limits.set(ctx, h, s.Name)", "if MUTANT { s.Limits.Mbps = 0 }; OLD"}},
+			Plant:   []Patch{{"vnic/limits.go", "err := s.set(ctx, h)", "if MUTANT { s.Limits.Mbps = 0 }; OLD"}},
 			Found:   unit("commands", "TestAGuestSendsAsNobodyElse", `is limited to "" Mbit/s`),
 			Besides: true,
 		},

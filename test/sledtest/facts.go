@@ -40,7 +40,7 @@ func (s *Operator) Ledger() map[string]string {
 	maps.DeleteFunc(facts, func(key, _ string) bool {
 		of, last := strings.CutPrefix(key, naming.KeyLast)
 		_, there := facts[of]
-		return last && (there || !strings.HasPrefix(of, naming.KeyInstance))
+		return last && (there || !strings.HasPrefix(of, naming.KeyInstance) && !strings.HasPrefix(of, naming.KeyVolume))
 	})
 	return facts
 }

@@ -100,7 +100,7 @@ func (s *Operator) Tuned(ctx context.Context, h host.Host, line string, by func(
 			return s.There.Answers(ctx, s.There.Host(), words[1:], stdin), nil
 		}
 	}
-	if s.Laid != nil && strings.Contains(line, "--spec -") {
+	if s.Laid != nil && (strings.Contains(line, "--spec -") || strings.Contains(line, "--cloud-init -")) {
 		_, input := s.Laid.Extras("web1", "")
 		Feed(env, []byte(input))
 	}

@@ -36,7 +36,11 @@ func Things(t testing.TB, comparable string) map[string][]string {
 		all["zone "+z.Name] = nil
 	}
 	for _, l := range world.Links {
-		all[l.Class+" "+l.Name] = nil
+		kind := l.Class
+		if kind == "misc" {
+			kind = "port" // of OPTE
+		}
+		all[kind+" "+l.Name] = nil
 	}
 	for _, stack := range world.Stacks {
 		for _, a := range stack.Addresses {
@@ -47,6 +51,10 @@ func Things(t testing.TB, comparable string) map[string][]string {
 	for _, d := range world.Datasets {
 		d.Name = regexp.MustCompile(`^\d+:`).ReplaceAllString(d.Name, "") // of a pool that is not imported
 		pool, _, _ := strings.Cut(d.Name, "/")
+		if d.Local["sledctl:volume"] != "" {
+			all["volume "+d.Name] = []string{"pool " + pool}
+			continue
+		}
 		all["dataset "+d.Name] = []string{"pool " + pool}
 		for name := d.Name; name != ""; name = name[:max(0, strings.LastIndexAny(name, "/@"))] {
 			base := name[strings.LastIndexByte(name, '/')+1:]

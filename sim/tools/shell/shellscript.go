@@ -69,6 +69,8 @@ func ReadsInput(c cli.Call) bool {
 	switch path.Base(c.Tool) {
 	case "cat":
 		return len(c.Args) == 0 || c.Args[len(c.Args)-1] == "-"
+	case "opteadm":
+		return len(c.Args) > 0 && c.Args[0] == "set-fw-rules"
 	case "zonecfg", "svccfg":
 		return len(c.Args) <= 2 || c.Args[len(c.Args)-1] == "-"
 	case "zfs":

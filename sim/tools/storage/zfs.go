@@ -1,9 +1,7 @@
 package storage
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
@@ -21,7 +19,7 @@ type zfsCall struct{ session }
 func Zfs(tx *world.Tx, c cli.Call) cli.Reply {
 	z := &zfsCall{session{tx: tx, call: c}}
 	return z.dispatch(map[string]func([]string) int{
-		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone, "rollback": z.rollback,
+		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone, "rollback": z.rollback, "rename": z.rename,
 		"list": z.list, "set": z.set, "get": z.get, "inherit": z.inherit,
 		"mount": z.mount, "unmount": z.unmount,
 		"load-key": z.loadKey, "unload-key": z.unloadKey, "change-key": z.changeKey,
@@ -60,8 +58,11 @@ func (z *zfsCall) create(args []string) int {
 	key := zfs.KeyOptions{Stdin: z.call.Stdin}
 	var err error
 	if volume {
-		block, unread := zfs.ParseSize(cmp.Or(props["volblocksize"], strconv.Itoa(zfs.BlockBytes)))
-		only(zfs.FindPool(z.tx, zfs.PoolName(name)) != nil && unread == nil && block > 0)
+		only(zfs.FindPool(z.tx, zfs.PoolName(name)) != nil)
+		block := uint64(zfs.BlockBytes)
+		if asked, err := zfs.ParseSize(props["volblocksize"]); err == nil && asked > 0 {
+			block = asked
+		}
 		size = (size + block - 1) / block * block
 		err = zfs.CreateVolume(z.tx, name, size, sparse, props, key)
 	} else {
@@ -123,6 +124,13 @@ func (z *zfsCall) rollback(args []string) int {
 	_, operands := options(args, "", 1, 1)
 	only(strings.Contains(operands[0], "@"))
 	return z.refused(zfs.Rollback(z.tx, operands[0]))
+}
+
+// rename is zfs_do_rename, without options.
+func (z *zfsCall) rename(args []string) int {
+	_, operands := options(args, "", 2, 2)
+	only(!strings.Contains(operands[0]+operands[1], "@"))
+	return z.refused(zfs.Rename(z.tx, operands[0], operands[1]))
 }
 
 // destroy is zfs_do_destroy.

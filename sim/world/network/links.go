@@ -139,6 +139,7 @@ func ReturnLinks(tx *world.Tx, zone string) []string {
 // what was temporary is gone, and loans have ended (usr/src/cmd/dlmgmtd/dlmgmt_db.c,
 // ipadm(8) "-t").
 func RebootNetwork(tx *world.Tx) {
+	tx.State.OPTE = nil
 	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(l *world.Link) bool { return l.Temporary })
 	for _, l := range tx.State.Links {
 		tx.TouchLink(l)

@@ -105,8 +105,12 @@ func (c *checker) fitReservation(parent, d *world.Dataset) error {
 	return nil
 }
 
-// BlockBytes is the size of a volume's blocks, unless volblocksize says another.
+// BlockBytes is the size of a volume's blocks where none is asked for
+// (ZVOL_DEFAULT_BLOCKSIZE of usr/src/uts/common/sys/fs/zfs.h).
 const BlockBytes = 8192
+
+// blockBytes is that of a volume.
+func blockBytes(d *world.Dataset) uint64 { return cmp.Or(number(d, "volblocksize"), BlockBytes) }
 
 // fitVolume completes the settings of a new volume and checks that there is
 // room for it.
@@ -115,15 +119,12 @@ func (c *checker) fitVolume(parent, d *world.Dataset) error {
 		return nil
 	}
 	d.Type, d.Used = "volume", 56<<10 // see OwnBytes
-	if d.Local["volblocksize"] == "" {
-		d.Local["volblocksize"] = strconv.Itoa(BlockBytes)
-	}
-	size, block := number(d, "volsize"), number(d, "volblocksize")
-	if block < 512 || block > 128<<10 || block&(block-1) != 0 || size == 0 || size%block != 0 {
-		return world.NotSimulated("zfs create -V: a size of %d bytes in blocks of %d", size, block)
+	size := number(d, "volsize")
+	if size == 0 || size%blockBytes(d) != 0 {
+		return world.NotSimulated("zfs create -V: a size of %d bytes", size)
 	}
 	if d.Local["refreservation"] == "auto" {
-		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size, block), 10)
+		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size, blockBytes(d)), 10)
 	}
 	if max(number(d, "refreservation"), d.Used) > NewSurvey(c.tx).free(parent) {
 		return c.refuse("out of space")
@@ -226,4 +227,39 @@ func removeDevices(tx *world.Tx, d *world.Dataset) (err error) {
 		}
 	}
 	return err
+}
+
+// What is written to a volume is kept as a file system's contents are, in a file of this name; a
+// volume that nobody has written to has none, and reads as zeros.
+const volumeFile = ".volume"
+
+// VolumeAt is the volume whose device has this name; empty: it is none.
+func VolumeAt(name string) string {
+	for _, dir := range volumeDirectories {
+		if volume, ok := strings.CutPrefix(name, dir+"/"); ok {
+			return volume
+		}
+	}
+	return ""
+}
+
+// OpenVolume is where the bytes of a volume are kept, and its size. Empty: it has none yet, and
+// it was not opened to be written to.
+func OpenVolume(tx *world.Tx, name string, write bool) (file string, size int64, err error) {
+	d, err := OpenDataset(tx, name, TypeVolume)
+	if err != nil {
+		return "", 0, err
+	}
+	size = int64(number(d, "volsize"))
+	if d.Tree == "" && !write {
+		return "", size, nil
+	}
+	if err := ensureTree(tx, d); err != nil {
+		return "", 0, err
+	}
+	file = path.Join(d.Tree, volumeFile)
+	if !tx.Exists(file) && write {
+		err = world.Put(tx.Files, file, nil, 0o600)
+	}
+	return file, size, err
 }

@@ -252,7 +252,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 		"destroy -r of a pool":     zfs.Destroy(tx, "tank", zfs.DestroyOptions{Recursive: true}),
 		"set canmount=off":         set(tx, "tank/a", "canmount", "off"),
 		"set refreservation":       set(tx, "tank/a", "refreservation", "1M"),
-		"set volsize":              set(tx, "tank/v", "volsize", "2G"),
+		"set volsize":              set(tx, "tank/a", "volsize", "2G"),
 		"set keylocation":          set(tx, "tank/a", "keylocation", "file:///key"),
 		"a mountpoint in a zone":   set(tx, "tank/z", "mountpoint", "/x"),
 		"inherit quota":            zfs.Inherit(tx, "tank/a", "quota"),

@@ -174,10 +174,7 @@ func copyTree(files host.Files, from, to string, covered map[string]string) erro
 				err = copyTree(files, source, target, covered)
 			}
 		case e.Mode.IsRegular():
-			var data []byte
-			if data, err = host.ReadFile(files, source); err == nil {
-				err = world.Put(files, target, data, e.Mode)
-			}
+			err = copyFile(files, source, target, e)
 		}
 	}
 	return err
@@ -185,7 +182,7 @@ func copyTree(files host.Files, from, to string, covered map[string]string) erro
 
 // empty says whether the dataset has no contents that anybody has seen.
 func empty(d *world.Dataset) bool {
-	return Kind(d) == TypeVolume || d.Mounted == "" && d.Tree == "" || d.Mounted == "/"
+	return d.Mounted == "" && d.Tree == "" || d.Mounted == "/"
 }
 
 // copyTo copies the contents of a dataset, mounted or not, to a new directory.

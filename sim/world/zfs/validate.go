@@ -147,7 +147,13 @@ func (c *checker) special(p *DatasetProperty, value string) error {
 		if !strings.HasPrefix(value, "file:///") || c.target != nil && !c.keysToo {
 			return world.NotSimulated("zfs: the property keylocation=%s of such a dataset", value)
 		}
-	case "volsize", "refreservation":
+	case "volblocksize":
+		if n, _ := strconv.ParseUint(value, 10, 64); n < 512 || n > 128<<10 || n&(n-1) != 0 {
+			return c.refuse("'volblocksize' must be power of 2 from 512B to 128K")
+		}
+	case "volsize":
+		return c.volumeSize(value)
+	case "refreservation":
 		if c.target != nil || c.types != TypeVolume {
 			return world.NotSimulated("zfs set %s", p.Name)
 		}
@@ -155,10 +161,38 @@ func (c *checker) special(p *DatasetProperty, value string) error {
 	return nil
 }
 
+// volumeSize is what zfs_valid_proplist wants of the size of a volume that is there.
+func (c *checker) volumeSize(value string) error {
+	if c.types != TypeVolume {
+		return world.NotSimulated("zfs set volsize of what is no volume")
+	}
+	n, _ := strconv.ParseUint(value, 10, 64)
+	switch {
+	case c.target == nil: // zfs_create has looked at it
+	case n == 0:
+		return c.refuse("'volsize' cannot be zero")
+	case n%blockBytes(c.target) != 0:
+		return c.refuse("'volsize' must be a multiple of volume block size (%s)", NiceNumber(blockBytes(c.target)))
+	}
+	return nil
+}
+
 // room checks that a quota and a reservation can be kept: the kernel's part of setting them
 // (dsl_dir_set_quota_check, dsl_dir_set_reservation_check). The words are those of
-// zfs_setprop_error.
+// zfs_setprop_error. A volume whose reservation is what its size needs gets that of its new size
+// (zfs_add_synthetic_resv in libzfs_dataset.c).
 func (c *checker) room(d *world.Dataset, s settings) error {
+	if size, _ := strconv.ParseUint(s["volsize"], 10, 64); size > 0 {
+		has, needs := number(d, "refreservation"), reservationOf(size, blockBytes(d))
+		if has == 0 || has != reservationOf(number(d, "volsize"), blockBytes(d)) {
+			return nil
+		}
+		if needs > has && needs-has > NewSurvey(c.tx).free(d) {
+			return c.refuse("size is greater than available space")
+		}
+		s["refreservation"] = strconv.FormatUint(needs, 10)
+		return nil
+	}
 	survey := NewSurvey(c.tx)
 	if text, set := s["quota"]; set {
 		quota, _ := strconv.ParseUint(text, 10, 64)

@@ -113,11 +113,6 @@ func setting(tx *world.Tx, d *world.Dataset, p *DatasetProperty) (value, source 
 	case "volsize": // of the volume, also for its snapshots
 		value, from := nearest(tx, d, "volsize")
 		return cmp.Or(value, "0"), map[bool]string{true: SourceLocal, false: SourceNone}[from == d], true
-	case "volblocksize": // the kernel reports the volume's own (dsl_prop_nvlist_add_uint64)
-		if is := cmp.Or(d.Local[p.Name], p.Default); is != p.Default {
-			return is, SourceNone, true
-		}
-		return p.Default, SourceDefault, true
 	}
 	if !p.Inheritable() {
 		return own(d, p)

@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/firstboot"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
@@ -37,6 +38,8 @@ type Inspection struct {
 	Control  ipadm.Address // on which its Propolis answers
 	Routes   []ipadm.Route
 	Machine  propolis.Description
+	Key      []byte   // of the digests of its secrets, if it has any
+	Kept     []string // the files that there are of its secrets
 }
 
 // NotAdoptableError is an unrecorded zone that cannot be adopted.
@@ -284,11 +287,18 @@ func (s Inspection) devices(r *record.Record) error {
 			r.Spec.Disks = append(r.Spec.Disks, disk)
 		case spec.VirtioNetwork:
 			l, there := s.Inv.Link(b.VNIC)
-			if !there || l.Class != vnicClass {
+			n := s.limited(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})
+			if !there || l.Class != vnicClass && !(inventory.IsMisc(l) && n.OPTE) { // nothing but the memo tells all of a port
 				return fmt.Errorf("its NIC is %s, which is no VNIC of the sled", b.VNIC)
 			}
-			r.Incarnation.Guests = append(r.Incarnation.Guests, vnicOf(l))
-			r.Spec.NICs = append(r.Spec.NICs, s.limited(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}))
+			r.Incarnation.Guests = append(r.Incarnation.Guests, record.VNICOf(l.Name, n))
+			r.Spec.NICs = append(r.Spec.NICs, n)
+		case spec.BlobStorage:
+			told, err := firstboot.ReadBack(b.Base64)
+			if d.backend != spec.KeyCloudInit || err != nil {
+				return fmt.Errorf("its %s is a %s, which sledctl cannot make again", d.backend, b.Type())
+			}
+			r.Spec.CloudInit = told
 		case nil:
 			return fmt.Errorf("its machine has no component %s", d.backend)
 		default:
@@ -298,13 +308,13 @@ func (s Inspection) devices(r *record.Record) error {
 	return nil
 }
 
-// limited is a NIC with the limits that the memo has of it.
+// limited is a NIC with the limits that the memo has of it, or with its place in a VPC.
 func (s Inspection) limited(n record.NIC) record.NIC {
 	home, _ := s.home()
 	memo, _ := record.ReadMemo(home)
 	for _, was := range memo.NICs {
 		if was.MAC == n.MAC {
-			n.AllowIP, n.MaxBW = was.AllowIP, was.MaxBW
+			n.AllowIP, n.MaxBW, n.OPTE, n.Port = was.AllowIP, was.MaxBW, was.OPTE, was.Port
 		}
 	}
 	return n
@@ -363,7 +373,9 @@ func SpecDifferences(underlay netip.Prefix, seen Inspection, r record.Record) st
 	if err != nil {
 		return err.Error()
 	}
-	all := spec.Compare(*built.Init.Spec, *seen.Machine.Spec)
+	made, _ := built.Init.Spec.Seal(seen.Key)
+	has, _ := seen.Machine.Spec.Seal(seen.Key)
+	all := spec.Compare(made, has)
 	var said []string
 	for _, d := range all[:min(len(all), 3)] {
 		said = append(said, d.Path)

@@ -66,7 +66,7 @@ func remembered(s Defaults, c Chooser, seen Inspection, propolisID uuid.UUID) (r
 		}
 	}
 	r := record.Record{ID: seen.ID, Wanted: record.WantedStopped, Control: said.Control, Spec: said.Spec}
-	if r.Spec.Pool = pool; whole && !said.Written {
+	if r.Spec.Pool = pool; whole && !said.Written && !said.Secret {
 		r.Wanted = record.WantedRunning
 	}
 	r.Incarnation = &record.Incarnation{
@@ -76,7 +76,7 @@ func remembered(s Defaults, c Chooser, seen Inspection, propolisID uuid.UUID) (r
 	r.Incarnation.Base, r.Incarnation.BaseDataset = seen.base(home)
 	names := lentTo(c, seen, len(r.Spec.NICs))
 	for i, n := range r.Spec.NICs {
-		r.Incarnation.Guests = append(r.Incarnation.Guests, record.VNIC{Name: names[i], Over: n.Over, MAC: n.MAC, VLAN: n.VLAN})
+		r.Incarnation.Guests = append(r.Incarnation.Guests, record.VNICOf(names[i], n))
 	}
 	r.Incarnation.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: s.ControlLink, MAC: r.Control}
 	return r, nil
@@ -155,7 +155,10 @@ func (*UnsureError) Kind() fault.Kind { return fault.Refused }
 // that.
 func Unsure(one Unrecorded, r record.Record) *UnsureError {
 	ensure := "sledctl instance ensure " + r.Name
-	if one.noted {
+	switch {
+	case one.noted && one.memo.Secret && !one.memo.Written:
+		return &UnsureError{Name: r.Name, Lack: "no mark has its user-data or its network configuration", Type: ensure + " --cloud-init FILE --network-config FILE"}
+	case one.noted:
 		return &UnsureError{Name: r.Name, Lack: "its machine was written down whole, and no mark has that", Type: ensure + " --spec FILE"}
 	}
 	for range r.Spec.NICs {

@@ -10,10 +10,12 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/opte"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/vnic"
@@ -39,6 +41,8 @@ type Row struct {
 	Verdict string `json:"verdict"`
 	// Change is what was added (+) and removed (-), where that is shorter.
 	Change string `json:"change,omitempty"`
+	// LimitsOnly says that what differs of a guest NIC is what it is held to.
+	LimitsOnly bool `json:"-"`
 }
 
 // The verdicts.
@@ -63,7 +67,9 @@ type seen struct {
 	inv     *inventory.Inventory
 	machine *spec.InstanceSpec     // that Propolis has; nil: it did not say
 	limits  map[string]vnic.Limits // of the guest VNICs; none where they could not be read
+	ports   map[string]opte.Inside // of the guest ports; none where they could not be read
 	sent    *spec.InstanceSpec     // that it was given; nil: that is not recorded
+	lost    bool                   // the digests of what Propolis has are not those of the record
 }
 
 // Look compares the instance that ref means.
@@ -90,6 +96,7 @@ func Look(ctx context.Context, s instance.Settings, env operation.Env, view ledg
 	}
 	if c.Zone != nil && c.Zone.State == zone.Running {
 		look.limits = instance.LookLimits(ctx, env.Host, *r.Incarnation)
+		look.ports = ports.Ask(ctx, env.Host, *r.Incarnation)
 		c.Answers = look.ask(ctx, s.Blueprint(), env, view, r)
 	}
 	c.Rows = rows(s.Blueprint(), c.Instance, look)
@@ -110,7 +117,7 @@ func (l *seen) ask(ctx context.Context, b layout.Blueprint, env operation.Env, v
 	}
 	hide, lost := secrets.Hiding(env.Host.Files(), r)
 	machine := hide(*d.Spec)
-	l.machine = &machine
+	l.machine, l.lost = &machine, lost != nil
 	sent, known, err := record.LoadSent(view, r.ID)
 	if err == nil && known && sent.PropolisID == r.Incarnation.PropolisID && (lost == nil || len(sent.Spec.Sealed()) == 0) {
 		l.sent = &sent.Spec

@@ -25,10 +25,10 @@ func (c Comparison) Next() []Next {
 		return []Next{{"sledctl instance ensure " + c.Name, "rebuilds it: same UUID, address and MACs"}}
 	case c.Wanted == record.WantedStopped && c.State == record.Stopped:
 		return []Next{{"sledctl instance start " + c.Name, "starts it"}}
-	case c.capAlone():
+	case c.mendable():
 		return []Next{
 			{"sledctl instance get " + c.Name + " --diff", "shows what differs"},
-			{"sledctl instance ensure " + c.Name, "puts its cap back, while the VM runs on"},
+			{"sledctl instance ensure " + c.Name, "puts it back, while the VM runs on"},
 		}
 	case len(c.Differing()) > 0:
 		return []Next{
@@ -39,8 +39,9 @@ func (c Comparison) Next() []Next {
 	return nil
 }
 
-// capAlone reports whether the cap in the configuration of its zone is all that differs.
-func (c Comparison) capAlone() bool {
+// mendable reports whether all that differs is put back while the VM runs on: the cap in the
+// configuration of its zone, and what its guest NICs are held to.
+func (c Comparison) mendable() bool {
 	all := c.Differing()
-	return len(all) == 1 && all[0].Field == "zone "+zone.CPUCap
+	return len(all) > 0 && !slices.ContainsFunc(all, func(r Row) bool { return !r.LimitsOnly && r.Field != "zone "+zone.CPUCap })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -32,6 +33,7 @@ func rows(b layout.Blueprint, i instance.Instance, look seen) []Row {
 	all = append(all, nicRows(i, look)...)
 	all = append(all, controlRow(i, look))
 	all = append(all, diskRows(i, look)...)
+	all = append(all, cloudInitRows(i, look)...)
 	all = append(all, Row{Field: "protected", Wanted: map[bool]string{true: "yes", false: "no"}[i.Protected], Observed: unseen})
 	if i.Spec.StartOrder != 0 {
 		all = append(all, Row{Field: "start-order", Wanted: i.Spec.StartOrder.String(), Observed: unseen})
@@ -80,21 +82,27 @@ func nicRows(i instance.Instance, look seen) []Row {
 	for n, nic := range i.Spec.NICs {
 		row := Row{Field: fmt.Sprintf("nic %d", n), Wanted: nicText(nic), Observed: unseen}
 		if i.Incarnation != nil && n < len(i.Incarnation.Guests) {
-			row.Observed, row.Verdict = guestOf(i.Record, look, i.Incarnation.Guests[n])
+			row.Observed, row.Verdict, row.LimitsOnly = guestOf(i.Record, look, i.Incarnation.Guests[n])
 		}
 		all = append(all, row)
 	}
 	return all
 }
 
-// guestOf is linkOf, and what a guest VNIC is not held to although it should be.
-func guestOf(r record.Record, look seen, v record.VNIC) (observed, verdict string) {
+// guestOf is linkOf, and what a guest VNIC is not held to although it should be, or is
+// although it should not, if its limits are all that differs.
+func guestOf(r record.Record, look seen, v record.VNIC) (observed, verdict string, limited bool) {
 	observed, verdict = linkOf(look, v)
-	limits, read := look.limits[v.Name]
-	if lacks := limits.Lacks(layout.LimitsOf(r, v)); verdict == Same && read && lacks != "" {
-		return v.Name + ", " + lacks, Differs
+	if in, asked := look.ports[v.Name]; verdict == Same && asked {
+		if lacks := ports.Lacks(r, v, in); lacks != "" {
+			return v.Name + ", " + lacks, Differs, false
+		}
 	}
-	return observed, verdict
+	limits, read := look.limits[v.Name]
+	if differs := limits.Differs(layout.LimitsOf(r, v)); verdict == Same && read && differs != "" {
+		return v.Name + ", " + differs, Differs, true
+	}
+	return observed, verdict, false
 }
 
 // linkOf is the link that a VNIC is: its name, or in what it differs.
@@ -106,8 +114,10 @@ func linkOf(look seen, v record.VNIC) (observed, verdict string) {
 	switch {
 	case !there:
 		return "no " + v.Name, Differs
-	case l.Over != v.Over || l.MAC != v.MAC || l.VLAN != v.VLAN:
-		return v.Name + " is " + nicText(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}), Differs
+	case v.Port && look.inv.Know(inventory.Ports) != nil:
+		return unseen, ""
+	case !v.Is(l):
+		return v.Name + " is " + strings.TrimSpace(nicText(record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})), Differs
 	}
 	return v.Name, Same
 }
@@ -127,10 +137,13 @@ func diskRows(i instance.Instance, look seen) []Row {
 	if i.Incarnation != nil && !i.Incarnation.Foreign && look.inv.Know(inventory.Configs) == nil {
 		config, known = look.inv.Config(i.Incarnation.Zone)
 	}
-	if len(i.Spec.Disks) == 0 {
+	var all []Row
+	if i.Later != nil {
+		all = append(all, Row{Field: "disks", Wanted: record.DiskText(*i.Later), Observed: "with its next bring-up"})
+	}
+	if len(i.Spec.Disks) == 0 && i.Later == nil {
 		return []Row{{Field: "disks", Wanted: none, Observed: unseen}}
 	}
-	var all []Row
 	for n, d := range i.Spec.Disks {
 		row := Row{Field: fmt.Sprintf("disk %d", n), Wanted: d.Path, Observed: unseen}
 		if d.ReadOnly {
@@ -146,6 +159,30 @@ func diskRows(i instance.Instance, look seen) []Row {
 		all = append(all, row)
 	}
 	return all
+}
+
+// cloudInitRows compare what the guest is to be told with what its VM was given. One that nobody
+// has told anything has none.
+func cloudInitRows(i instance.Instance, look seen) []Row {
+	c, given := i.Spec.CloudInit, ""
+	if look.machine != nil && !i.Spec.OwnCloudInit() {
+		blob, _ := look.machine.Components[spec.KeyCloudInit].(spec.BlobStorage)
+		given = blob.Base64
+	}
+	if c == nil && given == "" {
+		return nil
+	}
+	row := Row{Field: "cloud-init", Wanted: c.Text(), Observed: unseen}
+	switch {
+	case look.machine == nil || look.lost && c != nil && given != "":
+	case c != nil && c.Volume == given:
+		row.Observed, row.Verdict = "given to its VM", Same
+	case given == "":
+		row.Observed, row.Verdict = "not given to its VM", Differs
+	default:
+		row.Observed, row.Verdict = "its VM was given other data", Differs
+	}
+	return []Row{row}
 }
 
 // zoneRows are the properties in which the zone's configuration is not as it was made.

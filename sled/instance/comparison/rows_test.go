@@ -113,3 +113,35 @@ func TestNext(t *testing.T) {
 		}
 	}
 }
+
+// What the guest is to be told is compared with what its VM was given, by digests of the same key.
+func TestRowsOfCloudInitData(t *testing.T) {
+	wanted := &record.CloudInit{Hostname: "shop", Volume: "secret:a"}
+	given := func(volume string) seen {
+		m := spec.InstanceSpec{Components: spec.Components{}}
+		if volume != "" {
+			m.Components.AddCloudInit(volume)
+		}
+		return seen{machine: &m}
+	}
+	lost := given("secret:x")
+	lost.lost = true
+	for what, x := range map[string]struct {
+		is   *record.CloudInit
+		look seen
+		want []Row
+	}{
+		"none":    {nil, given(""), nil},
+		"given":   {wanted, given("secret:a"), []Row{{Field: "cloud-init", Wanted: "hostname shop", Observed: "given to its VM", Verdict: Same}}},
+		"other":   {wanted, given("secret:b"), []Row{{Field: "cloud-init", Wanted: "hostname shop", Observed: "its VM was given other data", Verdict: Differs}}},
+		"not yet": {wanted, given(""), []Row{{Field: "cloud-init", Wanted: "hostname shop", Observed: "not given to its VM", Verdict: Differs}}},
+		"removed": {nil, given("secret:a"), []Row{{Field: "cloud-init", Wanted: "none", Observed: "its VM was given other data", Verdict: Differs}}},
+		"unseen":  {wanted, seen{}, []Row{{Field: "cloud-init", Wanted: "hostname shop", Observed: "-"}}},
+		"lost":    {wanted, lost, []Row{{Field: "cloud-init", Wanted: "hostname shop", Observed: "-"}}},
+	} {
+		i := instance.Instance{Record: record.Record{Spec: record.Spec{CloudInit: x.is}}}
+		if diff := cmp.Diff(x.want, cloudInitRows(i, x.look)); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+}

@@ -33,6 +33,7 @@ type document struct {
 	Address *record.Address `json:"address" toml:"address"`
 	Pool    *string         `json:"pool" toml:"pool"`
 	Order   any             `json:"start_order" toml:"start_order"` // 10, or "none"
+	Init    *CloudInit      `json:"cloud_init" toml:"cloud_init"`
 	Spec    machine         `json:"spec" toml:"spec"`
 	Machine *Machine        `json:"machine" toml:"-"` // in one that is sent
 }
@@ -73,9 +74,11 @@ func (m *machine) UnmarshalJSON(data []byte) error {
 // The keys of a document and of its tables.
 func documentKeys() map[string][]string {
 	return map[string][]string{
-		"":      {"id", "name", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "spec"},
+		"":      {"id", "name", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "cloud_init", "spec"},
 		"disks": {"path", "readonly"},
-		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw"},
+		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes", "snat", "ephemeral_ip", "floating_ips"},
+
+		"cloud_init": {"hostname", "ssh_keys", "user_data", "user_data_file", "network_config", "network_config_file"},
 	}
 }
 
@@ -137,6 +140,11 @@ func ParseSent(data []byte, parseSize func(string) (uint64, error)) (instance.Wa
 	switch {
 	case err != nil:
 		return instance.Wanted{}, err
+	case w.CloudInitFiles != record.CloudInitFiles{}:
+		return instance.Wanted{}, &DocumentError{
+			Line: lineOf(data, "cloud_init", -1), Key: "cloud_init",
+			Message: "want user_data and network_config themselves: a file is where the document was written",
+		}
 	case w.MachineFile != "":
 		return instance.Wanted{}, &DocumentError{
 			Line: lineOf(data, "spec", -1), Key: "spec",
@@ -191,6 +199,9 @@ func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wante
 	}
 	if w.StartOrder, err = d.startOrder(); err != nil {
 		return instance.Wanted{}, &valueError{"start_order", -1, err}
+	}
+	if w.CloudInit, w.CloudInitFiles, err = d.Init.read(); err != nil {
+		return instance.Wanted{}, &valueError{"cloud_init", -1, err}
 	}
 	for i := range w.Disks {
 		if w.Disks[i], err = w.Disks[i].Normal(); err != nil {
@@ -292,6 +303,9 @@ func checkCase(data []byte) error {
 		return nil
 	}
 	err := check("", tables)
+	if keys, ok := tables["cloud_init"].(map[string]any); ok && err == nil {
+		err = check("cloud_init", keys)
+	}
 	for _, table := range []string{"disks", "nics"} {
 		rows, _ := tables[table].([]any)
 		for _, row := range rows {

@@ -128,13 +128,13 @@ func TestAWrongValueIsNamedWithItsLine(t *testing.T) {
 		"{\n\"start_order\":-1}":        {2, "start_order"},
 		"{\"start_order\":1.0}":         {1, "start_order"},
 		"{\"start_order\":[]}":          {1, "start_order"},
-		"{\"name\":\"memory\",\n\"nics\":[{\"over\":\"memory\"}],\n\n\"memory\":\"4Q\"}":         {4, "memory"},
-		"[[nics]]\nover = \"net0\"\n[[disks]]\npath = \"a/b\"\n[[nics]]\nvlan = 4095":            {5, "nics"},
-		"[[disks]]\npath = \"a/b\"\n\n[[disks]]\npath = \"x\"":                                   {4, "disks"},
-		"name = \"nics\"\nnics = [{over = \"net0\"},\n{vlan = 9999}]":                            {2, "nics"},
-		"{\"nics\":[{\"over\":\"net0\"},\n{\"vlan\":4095}]}":                                     {2, "nics"},
-		"{\"nics\":[{\"over\":\"net0\"}],\n\"disks\":[\n{\"path\":\"a/b\"},\n{\"path\":\"x\"}]}": {4, "disks"},
-		"{\"nics\":[{\"mac\":\"zz\"}]}":                                                          {1, "nics"},
+		"{\"name\":\"memory\",\n\"nics\":[{\"over\":\"memory\"}],\n\n\"memory\":\"4Q\"}":          {4, "memory"},
+		"[[nics]]\nover = \"net0\"\n[[disks]]\npath = \"a/b\"\n[[nics]]\nvlan = 4095":             {5, "nics"},
+		"[[disks]]\npath = \"a/b\"\n\n[[disks]]\npath = \"-x\"":                                   {4, "disks"},
+		"name = \"nics\"\nnics = [{over = \"net0\"},\n{vlan = 9999}]":                             {2, "nics"},
+		"{\"nics\":[{\"over\":\"net0\"},\n{\"vlan\":4095}]}":                                      {2, "nics"},
+		"{\"nics\":[{\"over\":\"net0\"}],\n\"disks\":[\n{\"path\":\"a/b\"},\n{\"path\":\"-x\"}]}": {4, "disks"},
+		"{\"nics\":[{\"mac\":\"zz\"}]}":                                                           {1, "nics"},
 	} {
 		_, err := ParseDocument([]byte(text), sizes)
 		d, ok := errors.AsType[*DocumentError](err)

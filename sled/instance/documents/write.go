@@ -33,7 +33,7 @@ func Text(r record.Record, own bool) (string, error) {
 	if r.Wanted == record.WantedStopped {
 		b.WriteString("# stopped: instance ensure starts it\n")
 	}
-	if len(r.Digests()) > 0 {
+	if c := r.Spec.CloudInit; r.Spec.Machine != nil && len(r.Spec.Machine.Sealed()) > 0 || c != nil && c.UserData+c.NetworkConfig != "" {
 		b.WriteString("# secret:...: a secret that stays as it is; no other instance has it\n")
 	}
 	if !own {
@@ -62,12 +62,17 @@ func Text(r record.Record, own bool) (string, error) {
 	if len(r.Spec.NICs) == 0 {
 		line("nics", "[]")
 	}
+	writeCloudInit(&b, r.Spec.CloudInit)
 	if r.Spec.Machine == nil { // else its disks are the spec's
 		writeDisks(&b, r.Spec.Disks)
 	}
 	for _, n := range r.Spec.NICs {
 		b.WriteString("\n[[nics]]\n")
-		line("over", quoted(n.Over))
+		if n.OPTE {
+			writePort(line, n.Port)
+		} else {
+			line("over", quoted(n.Over))
+		}
 		line("mac", quoted(n.MAC))
 		if n.VLAN != 0 {
 			line("vlan", fmt.Sprint(n.VLAN))
@@ -80,6 +85,28 @@ func Text(r record.Record, own bool) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// writePort writes what a NIC in a VPC has instead of a link.
+func writePort(line func(key, value string), p record.Port) {
+	line("opte", "true")
+	line("vni", fmt.Sprint(p.VNI))
+	line("ip", quoted(p.IP))
+	line("subnet", quoted(p.Subnet))
+	line("gateway", quoted(p.Gateway))
+	for _, one := range []struct{ key, value string }{{"snat", p.SNAT}, {"ephemeral_ip", p.Ephemeral}} {
+		if one.value != "" {
+			line(one.key, quoted(one.value))
+		}
+	}
+	for _, list := range []struct {
+		key   string
+		texts []string
+	}{{"floating_ips", p.Floating}, {"rules", p.Rules}, {"routes", p.Routes}} {
+		if len(list.texts) > 0 {
+			line(list.key, `["`+strings.Join(list.texts, `", "`)+`"]`)
+		}
+	}
 }
 
 func writeDisks(b *strings.Builder, disks []record.Disk) {

@@ -21,6 +21,13 @@ type Blueprint struct {
 	Gateway  netip.Addr
 	Propolis Propolis
 	Versions *propolis.Versions
+	OPTE     OPTE
+}
+
+// OPTE is where OPTE's ports reach other sleds.
+type OPTE struct {
+	Links   []string   // two; none: another program sets them
+	Address netip.Addr // of the sled on the underlay; invalid: there are no ports
 }
 
 // Propolis is how Propolis is run in a zone.

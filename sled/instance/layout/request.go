@@ -17,10 +17,18 @@ func RequestOf(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, erro
 }
 
 func machineRequest(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, error) {
-	if r.Spec.Machine != nil {
-		return spec.Request(r.ID, r.Name, r.Spec.Assembled(r.Incarnation.Guests), Server(underlay, r.Spec.Address))
+	volume := ""
+	if r.Spec.CloudInit != nil {
+		volume = r.Spec.CloudInit.Volume
 	}
-	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20}
+	if r.Spec.Machine != nil {
+		m := r.Spec.Assembled(r.Incarnation.Guests)
+		if volume != "" {
+			m.Components.AddCloudInit(volume)
+		}
+		return spec.Request(r.ID, r.Name, m, Server(underlay, r.Spec.Address))
+	}
+	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20, CloudInit: volume}
 	for _, disk := range r.Spec.Disks {
 		d.Disks = append(d.Disks, spec.Disk{Path: disk.Path, ReadOnly: disk.ReadOnly})
 	}

@@ -228,6 +228,9 @@ func Obstacles(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Prob
 	if r.VMM != nil || r.Ending != nil {
 		problems = append(problems, spec.Problem{What: "it is the control plane's, which moves its VMs itself"})
 	}
+	if r.Later != nil {
+		problems = append(problems, spec.Problem{What: "its disks change with its next bring-up: stop and start it first"})
+	}
 	for _, key := range m.Components.Keys() {
 		if _, crucible := m.Components[key].(spec.CrucibleStorage); crucible {
 			problems = append(problems, spec.Problem{Path: spec.Path(key, "request_json"),

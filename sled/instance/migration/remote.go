@@ -153,6 +153,14 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 		VLAN    int      `json:"vlan,omitempty"`
 		AllowIP []string `json:"allow_ip,omitempty"`
 		MaxBW   int      `json:"max_bw,omitempty"`
+		OPTE    bool     `json:"opte,omitempty"`
+		record.Port
+	}
+	type cloudInit struct {
+		Hostname      string   `json:"hostname,omitempty"`
+		SSHKeys       []string `json:"ssh_keys,omitempty"`
+		UserData      string   `json:"user_data,omitempty"`
+		NetworkConfig string   `json:"network_config,omitempty"`
 	}
 	d := struct {
 		ID      string          `json:"id"`
@@ -165,7 +173,11 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 		Machine json.RawMessage `json:"spec,omitempty"`
 
 		StartOrder record.StartOrder `json:"start_order,omitempty"`
+		CloudInit  *cloudInit        `json:"cloud_init,omitempty"`
 	}{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, CPUCap: r.Spec.CPUCap, Memory: r.Spec.Memory, NICs: []nic{}, StartOrder: r.Spec.StartOrder}
+	if c := r.Spec.CloudInit; c != nil {
+		d.CloudInit = &cloudInit{c.Hostname, c.SSHKeys, c.UserData, c.NetworkConfig}
+	}
 	for _, n := range r.Spec.NICs {
 		if n.Over == guestLink {
 			n.Over = ""
@@ -175,7 +187,9 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 	if r.Spec.Machine == nil {
 		d.Disks = r.Spec.Disks
 	} else {
-		request, err := layout.RequestOf(underlay, r)
+		bare := r
+		bare.Spec.CloudInit = nil // it is not of the spec
+		request, err := layout.RequestOf(underlay, bare)
 		if err == nil {
 			d.Machine, err = json.Marshal(request.Init.Spec)
 		}

@@ -37,6 +37,9 @@ func (c *cursor) record() (r Record) {
 			r.Control = c.text()
 		case "secrets":
 			r.Secrets = c.text()
+		case "later_disks":
+			later := list(c, c.disk)
+			r.Later = &later
 		case "protected":
 			r.Protected = c.truth()
 		case "generation":
@@ -129,6 +132,9 @@ func (c *cursor) spec() (s Spec) {
 			s.Pool = c.text()
 		case "cpu_cap":
 			c.expect(s.CPUCap.UnmarshalJSON([]byte(c.decimal())) == nil)
+		case "cloud_init":
+			cloudInit := c.cloudInit()
+			s.CloudInit = &cloudInit
 		case "start_order":
 			c.expect(s.StartOrder.UnmarshalJSON([]byte(strconv.Itoa(c.small()))) == nil)
 		default:
@@ -136,6 +142,26 @@ func (c *cursor) spec() (s Spec) {
 		}
 	})
 	return s
+}
+
+func (c *cursor) cloudInit() (i CloudInit) {
+	c.object(func(key string) {
+		switch key {
+		case "hostname":
+			i.Hostname = c.text()
+		case "ssh_keys":
+			i.SSHKeys = list(c, c.text)
+		case "user_data":
+			i.UserData = c.text()
+		case "network_config":
+			i.NetworkConfig = c.text()
+		case "volume":
+			i.Volume = c.text()
+		default:
+			c.expect(false)
+		}
+	})
+	return i
 }
 
 func (c *cursor) disk() (d Disk) {

@@ -61,6 +61,12 @@ func drawRecord(t *rapid.T) Record {
 			}).Draw(t, "address"),
 		},
 	}
+	if rapid.Bool().Draw(t, "cloud-init") {
+		r.Spec.CloudInit = &CloudInit{
+			Hostname: text.Draw(t, "hostname"), UserData: text.Draw(t, "user-data"), NetworkConfig: text.Draw(t, "network-config"), Volume: text.Draw(t, "volume"),
+			SSHKeys: drawList(t, func(t *rapid.T) string { return text.Draw(t, "key") }),
+		}
+	}
 	if rapid.Bool().Draw(t, "up") {
 		incarnation := drawIncarnation(t)
 		r.Incarnation = &incarnation

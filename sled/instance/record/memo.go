@@ -23,6 +23,8 @@ type Memo struct {
 	// Written says that the machine was written down whole, or is the control
 	// plane's: what is here is not enough to make it again.
 	Written bool `json:"written,omitempty"`
+	// Secret says the same of what cloud-init is to tell its guest.
+	Secret bool `json:"secret,omitempty"`
 }
 
 // MemoLimit is the longest value of a user property, in bytes (zfsprops(8)).
@@ -32,11 +34,28 @@ const MemoLimit = 8192
 func MemoOf(r Record) string {
 	m := Memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: r.Spec.Machine != nil || r.VMM != nil}
 	m.Machine = nil
+	if c := m.CloudInit; c != nil { // the digests are of no use without the ledger
+		m.Secret = c.UserData != "" || c.NetworkConfig != ""
+		m.CloudInit = &CloudInit{Hostname: c.Hostname, SSHKeys: c.SSHKeys}
+		if m.CloudInit.empty() {
+			m.CloudInit = nil
+		}
+	}
 	data, err := json.Marshal(m)
 	if err != nil || len(data) >= MemoLimit {
 		return ""
 	}
 	return string(data)
+}
+
+// TellsCloudInit reports whether a memo has the cloud-init data of a record as it should: that
+// alone changes while a VM runs. One that cannot be read says all that it will.
+func TellsCloudInit(memo string, r Record) bool {
+	var is, wanted Memo
+	if json.Unmarshal([]byte(memo), &is) != nil || json.Unmarshal([]byte(MemoOf(r)), &wanted) != nil {
+		return true
+	}
+	return is.Secret == wanted.Secret && is.CloudInit.Same(wanted.CloudInit)
 }
 
 // ReadMemo reads that of a dataset which carries one itself. One that cannot be

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -30,8 +29,11 @@ type Record struct {
 	Wanted  string `json:"wanted"` // running, stopped
 	Spec    Spec   `json:"spec"`
 	Control string `json:"control"` // MAC of the control VNIC
-	// Secrets is the file that holds those of Spec.Machine; empty: there are none.
+	// Secrets is the file that holds those of Spec.Machine and Spec.CloudInit; empty: there are none.
 	Secrets string `json:"secrets,omitempty"`
+	// Later are the disks that the next incarnation has, where the present one was made with
+	// others; nil: the same.
+	Later *[]Disk `json:"later_disks,omitempty"`
 	// Protected makes delete, and reap of everything, refuse to remove it.
 	Protected  bool      `json:"protected,omitempty"`
 	Generation uint64    `json:"generation"`
@@ -104,21 +106,14 @@ type Incarnation struct {
 	// Rolling is set while a zone from before the boot of the sled is rolled back and
 	// booted: until that is done, nobody knows whether it was rolled back. Was is the
 	// Propolis id of its VM of then, whose end is not written down yet.
-	Rolling bool   `json:"rolling,omitempty"`
-	Was     string `json:"was,omitempty"`
+	Rolling bool `json:"rolling,omitempty"`
+	// Limiting is set while its guest NICs get other limits.
+	Limiting bool   `json:"limiting,omitempty"`
+	Was      string `json:"was,omitempty"`
 }
 
 // ByHand is the Service of a Propolis that no service of its zone has started.
 const ByHand = "none"
-
-// VNIC is a VNIC that belongs to an incarnation. It carries no mark on the host: name,
-// MAC and lower link together say that it is sledctl's.
-type VNIC struct {
-	Name string `json:"name"`
-	Over string `json:"over"`
-	MAC  string `json:"mac"`
-	VLAN int    `json:"vlan,omitempty"`
-}
 
 // Pool is the one that its zone lies on.
 func (r Incarnation) Pool() string {
@@ -278,33 +273,12 @@ func (r Record) Reserves() []string {
 			keys = append(keys, naming.KeyVNIC+v.Name)
 		}
 	}
-	for _, d := range r.Spec.Disks {
+	for _, d := range r.AllDisks() {
 		if !d.ReadOnly {
 			keys = append(keys, d.key())
 		}
 	}
 	return keys
-}
-
-// key is what a disk is reserved by: one that a guest writes to is its alone.
-func (d Disk) key() string { return naming.KeyAttached + url.PathEscape(d.Path) }
-
-// DiskOwner is the instance that a disk is reserved for; empty when it is free.
-// Until 2026-11 reservations stood below disk/, which is that of the physical
-// disks: one counts as long as its instance has the disk.
-func DiskOwner(view ledger.View, d Disk) (id string, err error) {
-	if id = Owner(view, d.key()); id != "" {
-		return id, nil
-	}
-	id = Owner(view, naming.KeyDisk+url.PathEscape(d.Path))
-	if id == "" {
-		return "", nil
-	}
-	r, known, err := Load(view, id)
-	if err != nil || !known || !slices.ContainsFunc(r.Spec.Disks, func(has Disk) bool { return has.Path == d.Path && !has.ReadOnly }) {
-		return "", err
-	}
-	return id, nil
 }
 
 // Replaces are the facts that turn record old into r: what only old reserved
@@ -421,14 +395,6 @@ func (e *RenamedError) Error() string {
 
 func (*RenamedError) Kind() fault.Kind { return fault.NotFound }
 
-// Digests are those that a record's machine has.
-func (r Record) Digests() []string {
-	if r.Spec.Machine == nil {
-		return nil
-	}
-	return r.Spec.Machine.Sealed()
-}
-
 func (r Record) HasZone(zoneName string) bool {
 	return slices.ContainsFunc(r.Incarnations(), func(incarnation Incarnation) bool { return incarnation.Zone == zoneName })
 }
@@ -437,7 +403,7 @@ func (r Record) HasZone(zoneName string) bool {
 func (r Record) Objects() []operation.Object {
 	objects := []operation.Object{{Kind: "zone", Name: r.Incarnation.Zone}, {Kind: "dataset", Name: r.Incarnation.Dataset}}
 	for _, v := range r.Incarnation.VNICs() {
-		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
+		objects = append(objects, operation.Object{Kind: v.Kind(), Name: v.Name, Identity: v.MAC})
 	}
 	return objects
 }

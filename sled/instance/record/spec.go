@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/vnic"
 )
@@ -35,14 +37,29 @@ type Spec struct {
 	// Machine is the machine as somebody wrote it down; nil: it is built from
 	// the other fields. See machine.go.
 	Machine *spec.InstanceSpec `json:"machine,omitempty"`
+	// CloudInit is for the guest when it first boots; nil: none. Another one is given to the VM of
+	// the next bring-up.
+	CloudInit *CloudInit `json:"cloud_init,omitempty"`
 }
 
 // Disk is a volume or a file of the host that the guest sees as a disk.
 type Disk struct {
 	// Path is a file's absolute name, or a volume's raw device below
-	// /dev/zvol/rdsk.
+	// /dev/zvol/rdsk. Of what is wanted, it may be the name of a volume.
 	Path     string `json:"path" toml:"path"`
 	ReadOnly bool   `json:"readonly" toml:"readonly"`
+	// New, of what is wanted, is a volume that is made with the instance; nil: the disk exists.
+	New *NewDisk `json:"new,omitempty" toml:"-"`
+}
+
+// NewDisk is a volume to be made. What is 0 or empty, sledctl chooses.
+type NewDisk struct {
+	Size  uint64 `json:"size"`                 // bytes
+	Block uint64 `json:"block_size,omitempty"` // bytes
+	Pool  string `json:"pool,omitempty"`
+	Thin  bool   `json:"thin,omitempty"`
+	// Follows says that it is deleted with the instance.
+	Follows bool `json:"delete_with_instance,omitempty"`
 }
 
 const ZvolDirectory = "/dev/zvol/rdsk/"
@@ -59,10 +76,16 @@ type NIC struct {
 	AllowIP []string `json:"allow_ip,omitempty" toml:"allow_ip"`
 	// MaxBW is how many million bits the guest may send, and get, in a second; 0: any.
 	MaxBW int `json:"max_bw,omitempty" toml:"max_bw"`
+	// OPTE says that the NIC is a port in a VPC, with none of the above but the MAC.
+	OPTE bool `json:"opte,omitempty" toml:"opte"`
+	Port
 }
 
-// LinkText is what it is over: "net0 vlan 100".
+// LinkText is what it is over, e.g. "net0 vlan 100" or "opte vni 100".
 func (n NIC) LinkText() string {
+	if n.OPTE {
+		return fmt.Sprintf("opte vni %d", n.VNI)
+	}
 	if n.VLAN == 0 {
 		return n.Over
 	}
@@ -176,18 +199,24 @@ func ParseAddress(s string) (Address, error) {
 	return a, nil
 }
 
-// ParseDisk reads PATH[,readonly]. A volume may be named by its dataset, or by
-// its device in /dev/zvol/dsk or /dev/zvol/rdsk.
+// Named is the name of the volume that is wanted as a disk; false: the disk is given by its path.
+func (d Disk) Named() (volume string, ok bool) { return d.Path, naming.ValidVolume(d.Path) }
+
+// ParseDisk reads NAME[,readonly] or PATH[,readonly]. A volume that is not sledctl's own may be
+// named by its dataset, or by its device in /dev/zvol/dsk or /dev/zvol/rdsk.
 func ParseDisk(s string) (Disk, error) {
 	name, option, more := strings.Cut(s, ",")
 	d := Disk{Path: name, ReadOnly: option == "readonly"}
 	if more && !d.ReadOnly {
-		return Disk{}, &InputError{Field: "disk", Value: s, Want: "PATH or PATH,readonly"}
+		return Disk{}, &InputError{Field: "disk", Value: s, Want: "NAME, PATH, NAME,readonly or PATH,readonly"}
 	}
 	return d.Normal()
 }
 
 func (d Disk) Normal() (Disk, error) {
+	if _, named := d.Named(); named {
+		return d, nil
+	}
 	if rest, ok := strings.CutPrefix(d.Path, "/dev/zvol/dsk/"); ok {
 		d.Path = ZvolDirectory + rest
 	}
@@ -195,13 +224,14 @@ func (d Disk) Normal() (Disk, error) {
 		d.Path = ZvolDirectory + d.Path
 	}
 	if !path.IsAbs(d.Path) || path.Clean(d.Path) != d.Path || d.Path == "/" || strings.ContainsAny(d.Path, "\"\n,") {
-		return Disk{}, &InputError{Field: "disk", Value: d.Path, Want: "an absolute file name or a volume as POOL/NAME"}
+		return Disk{}, &InputError{Field: "disk", Value: d.Path, Want: "the name of a volume, an absolute file name, or POOL/NAME"}
 	}
 	return d, nil
 }
 
-// ParseNIC reads [over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…; the empty string is a NIC with
-// every default.
+// ParseNIC reads [over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…, or of a NIC in a VPC
+// opte,vni=N,ip=IP,subnet=CIDR[,mac=M][,gateway=IP][,rule=RULE]…[,route=ROUTE]…; the empty string is a NIC
+// with every default.
 func ParseNIC(s string) (NIC, error) {
 	var n NIC
 	if s == "" {
@@ -224,14 +254,26 @@ func ParseNIC(s string) (NIC, error) {
 			}
 		case key == "allow-ip" && value != "":
 			n.AllowIP = append(n.AllowIP, value)
+		case n.takePort(word):
 		default:
-			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M, vlan=V and max-bw=N, each at most once, and allow-ip=IP, separated by commas"}
+			return NIC{}, &InputError{Field: "nic", Value: s, Want: nicWords}
 		}
 	}
 	return n.Normal()
 }
 
+const nicWords = "over=LINK, mac=M, vlan=V and max-bw=N, each at most once, and allow-ip=IP, separated by commas; or opte, vni=N, ip=IP, subnet=CIDR, gateway=IP and mac=M, each at most once, and rule=RULE and route=ROUTE"
+
 func (n NIC) Normal() (NIC, error) {
+	if bare := (NIC{OPTE: true, MAC: n.MAC, Port: n.Port}); n.OPTE != !n.Port.isZero() || n.OPTE && !reflect.DeepEqual(n, bare) {
+		return NIC{}, &InputError{Field: "nic", Value: NicText([]NIC{n}), Want: nicWords}
+	}
+	if n.OPTE {
+		var err error
+		if n.Port, err = n.Port.normal(); err != nil {
+			return NIC{}, err
+		}
+	}
 	if n.Over != "" {
 		if err := vnic.ValidateName(n.Over); err != nil {
 			return NIC{}, fmt.Errorf("nic over: %w", err)
@@ -358,6 +400,9 @@ func NicText(nics []NIC) string {
 	var parts []string
 	for _, n := range nics {
 		text := "over=" + n.Over + ",mac=" + n.MAC
+		if n.OPTE {
+			text = n.Port.text() + ",mac=" + n.MAC
+		}
 		if n.VLAN != 0 {
 			text += ",vlan=" + strconv.Itoa(n.VLAN)
 		}

@@ -33,7 +33,7 @@ func TestDisksAsTheyAreGiven(t *testing.T) {
 
 func TestDisksThatCannotBe(t *testing.T) {
 	for _, given := range []string{
-		"", ",", ",readonly", "/", "a.img", "./a", "../a", "/a/../b", "/a//b", "/a/", "/a,", "/a,readwrite", "/a,readonly,readonly",
+		"", ",", ",readonly", "/", "-a.img", "a b", "./a", "../a", "/a/../b", "/a//b", "/a/", "/a,", "/a,readwrite", "/a,readonly,readonly",
 		"/a,readonly ", "/a\"b", "/a\nb", "/dev/zvol/dsk/", "tank/", "tank//a", "tank/../a",
 	} {
 		d, err := ParseDisk(given)

@@ -66,10 +66,10 @@ func Read(files host.Files, file string) Vault {
 }
 
 // Look reads what is kept of an instance's secrets. A key is drawn where
-// there is none and the machine that is asked for has secrets.
-func Look(fallback string, env operation.Env, files host.Files, id string, r record.Record, asked *spec.Document, inv *inventory.Inventory) Vault {
+// there is none and what is asked for has secrets.
+func Look(fallback string, env operation.Env, files host.Files, id string, r record.Record, secret bool, inv *inventory.Inventory) Vault {
 	v := Read(files, r.Secrets)
-	if v.Key == nil && asked != nil && asked.Spec.Open() {
+	if v.Key == nil && (secret || r.Spec.CloudInit != nil) {
 		v.Key = []byte(env.NewID() + env.NewID())
 	}
 	v.Kept = keptSecrets(fallback, files, id, inv)
@@ -160,6 +160,11 @@ func secretPlace(fallback string, pool string, inv *inventory.Inventory) (string
 type LostError struct {
 	Name, File string
 	Err        error // nil: the file has others
+	Guest      bool  // all of them are cloud-init data
+}
+
+func lostOf(r record.Record, err error) *LostError {
+	return &LostError{Name: r.Name, File: r.Secrets, Err: err, Guest: r.Spec.Machine == nil}
 }
 
 // Error names the file.
@@ -178,7 +183,11 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Hint says what gives them back.
 func (e *LostError) Hint() string {
-	return "to supply them again, run: sledctl instance ensure " + e.Name + " --spec FILE; the ledger has only their digests"
+	flag := " --spec FILE"
+	if e.Guest {
+		flag = " --cloud-init FILE --network-config FILE"
+	}
+	return "to supply them again, run: sledctl instance ensure " + e.Name + flag + "; the ledger has only their digests"
 }
 
 // Keeping says where the secrets of a record lie, and what puts them there.
@@ -243,13 +252,10 @@ func Check(underlay netip.Prefix, next record.Record, had Vault, fresh map[strin
 			}
 		}
 		if _, ok := all[digest]; !ok {
-			return &LostError{next.Name, next.Secrets, had.Err}
+			return lostOf(next, had.Err)
 		}
 	}
-	whole := next
-	machine := next.Spec.Machine.Unseal(all)
-	whole.Spec.Machine = &machine
-	_, err := layout.RequestOf(underlay, whole)
+	_, err := layout.RequestOf(underlay, next.Unseal(all))
 	return err
 }
 
@@ -261,8 +267,7 @@ func Unsealed(files host.Files, r record.Record) (record.Record, error) {
 		if err := v.has(r); err != nil {
 			return r, err
 		}
-		machine := r.Spec.Machine.Unseal(v.Held)
-		r.Spec.Machine = &machine
+		r = r.Unseal(v.Held)
 	}
 	return r, nil
 }
@@ -271,7 +276,7 @@ func Unsealed(files host.Files, r record.Record) (record.Record, error) {
 func (v Vault) has(r record.Record) error {
 	for _, digest := range r.Digests() {
 		if _, ok := v.Held[digest]; !ok {
-			return &LostError{r.Name, r.Secrets, v.Err}
+			return lostOf(r, v.Err)
 		}
 	}
 	return nil
@@ -319,7 +324,7 @@ func Hiding(files host.Files, r record.Record) (Hide, error) {
 	v, err := Read(files, r.Secrets), error(nil)
 	if v.Key == nil {
 		v.Key = []byte(uuid.NewString() + uuid.NewString())
-		err = &LostError{r.Name, r.Secrets, v.Err}
+		err = lostOf(r, v.Err)
 	}
 	return func(m spec.InstanceSpec) spec.InstanceSpec {
 		sealed, _ := m.Seal(v.Key)

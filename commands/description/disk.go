@@ -1,0 +1,39 @@
+package description
+
+import (
+	"strings"
+
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// parseDisk reads a disk that exists, as record.ParseDisk does, or, if it begins with a size, one
+// that is made with the instance: size=N[,pool=P][,block-size=N][,thin][,delete-with-instance].
+func parseDisk(text string) (record.Disk, error) {
+	if !strings.HasPrefix(text, "size=") {
+		return record.ParseDisk(text)
+	}
+	d := record.Disk{New: &record.NewDisk{}}
+	for word := range strings.SplitSeq(text, ",") {
+		key, value, _ := strings.Cut(word, "=")
+		var err error
+		switch {
+		case key == "size" && d.New.Size == 0:
+			d.New.Size, err = terminal.ParseSize(value)
+		case key == "block-size" && d.New.Block == 0:
+			d.New.Block, err = terminal.ParseSize(value)
+		case key == "pool" && value != "" && d.New.Pool == "":
+			d.New.Pool = value
+		case word == "thin":
+			d.New.Thin = true
+		case word == "delete-with-instance":
+			d.New.Follows = true
+		default:
+			return d, &record.InputError{Field: "disk", Value: text, Want: "size=N[,pool=P][,block-size=N][,thin][,delete-with-instance]"}
+		}
+		if err != nil {
+			return d, &record.InputError{Field: "disk", Value: text, Want: "sizes as 20G: " + word}
+		}
+	}
+	return d, nil
+}

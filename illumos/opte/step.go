@@ -1,0 +1,237 @@
+package opte
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// SetUnderlay says over which two links ports reach other sleds. The driver does not tell which it
+// has: where it has some, they are taken to be these, as the sled agent takes them
+// (omicron, sled-agent/src/bootstrap/pre_server.rs).
+type SetUnderlay struct{ First, Second string }
+
+// Create makes a port, with addresses of one family: opteadm takes no others. A link of that name must
+// not exist. Errors: host.ErrExists, ErrMACInUse, ErrNoUnderlay, ErrNoDriver, *VersionError.
+//
+// Guess port-has-any-name: a port may have any name that a link may have, and a guest's Propolis opens
+// it by that name as it opens a VNIC.
+// Check: `opteadm create-xde vnic_propolis_guest0 …`; `sledctl instance ensure NAME --nic opte,…`
+type Create struct {
+	Name     string
+	MAC      string // lower case, two digits a group
+	IP       netip.Addr
+	Subnet   netip.Prefix // of the VPC, around IP
+	Gateway  netip.Addr   // within it
+	VNI      int          // of the VPC
+	Physical netip.Addr   // IPv6, of the sled on the underlay
+	// Outside the VPC, each of the family of IP:
+	SNAT      string   // shared, as IP/FIRST-LAST, with these ports; empty: none
+	Ephemeral string   // empty: none
+	Floating  []string // preferred to the others
+}
+
+// Delete removes a port, if it is the one that was meant (*OtherError). A busy one is tried again until
+// the context ends.
+type Delete struct{ Name, MAC string }
+
+// SetRules gives a port these rules, and takes all others off, at once. The port must be the one that was
+// meant (*OtherError).
+type SetRules struct {
+	Port, MAC string
+	Rules     []Rule
+}
+
+// AddRoute gives a port a route that it does not have: opteadm would add it a second time. Errors:
+// host.ErrExists, *OtherError.
+type AddRoute struct {
+	Port, MAC string
+	Route     Route
+}
+
+// Verb names the step.
+func (SetUnderlay) Verb() string { return "opte.set-underlay" }
+
+// Verb names the step.
+func (Create) Verb() string { return "opte.create" }
+
+// Verb names the step.
+func (Delete) Verb() string { return "opte.delete" }
+
+// Verb names the step.
+func (SetRules) Verb() string { return "opte.set-rules" }
+
+// Verb names the step.
+func (AddRoute) Verb() string { return "opte.add-route" }
+
+// Undo is nil: another program may have set them, and uses them.
+func (SetUnderlay) Undo() any { return nil }
+
+// Undo is Delete.
+func (s Create) Undo() any { return Delete{Name: s.Name, MAC: s.MAC} }
+
+// Undo is nil.
+func (Delete) Undo() any { return nil }
+
+// Undo is nil: the rules go with the port.
+func (SetRules) Undo() any { return nil }
+
+// Undo is nil: the route goes with the port.
+func (AddRoute) Undo() any { return nil }
+
+// Explain is the set-xde-underlay.
+func (s SetUnderlay) Explain() []host.Line {
+	return []host.Line{host.CommandLine(setUnderlayCommand(s))}
+}
+
+// Explain is the create-xde; nothing if Do would refuse the values.
+func (s Create) Explain() []host.Line {
+	if s.check() != nil {
+		return nil
+	}
+	return []host.Line{host.CommandLine(createCommand(s))}
+}
+
+// Explain is the delete-xde.
+func (s Delete) Explain() []host.Line { return []host.Line{host.CommandLine(deleteCommand(s.Name))} }
+
+// Explain is the set-fw-rules.
+func (s SetRules) Explain() []host.Line { return []host.Line{host.CommandLine(setRulesCommand(s))} }
+
+// Explain is the add-router-entry.
+func (s AddRoute) Explain() []host.Line { return []host.Line{host.CommandLine(addRouteCommand(s))} }
+
+// Do sets them.
+func (s SetUnderlay) Do(ctx context.Context, h host.Host) error {
+	if _, err := run(ctx, h, setUnderlayCommand(s)); err != nil && !errors.Is(err, host.ErrExists) {
+		return fmt.Errorf("set the links below OPTE's ports: %w", err)
+	}
+	return nil
+}
+
+// check refuses what opteadm would misunderstand or refuse.
+func (s Create) check() error {
+	switch {
+	case !s.IP.IsValid() || !s.Subnet.Contains(s.IP):
+		return &InvalidError{"address", s.IP.String(), "one within " + s.Subnet.String()}
+	case !s.Subnet.Contains(s.Gateway) || s.Gateway == s.IP:
+		return &InvalidError{"gateway", s.Gateway.String(), "another address within " + s.Subnet.String()}
+	case s.VNI < 0 || s.VNI > MaxVNI:
+		return &InvalidError{"VNI", fmt.Sprint(s.VNI), fmt.Sprintf("a number up to %d", MaxVNI)}
+	case !s.Physical.Is6() || s.Physical.Is4In6():
+		return &InvalidError{"address of the sled", s.Physical.String(), "an IPv6 address"}
+	}
+	return nil
+}
+
+// Do makes it. What fails for no known reason is looked at again, and removed if it is there.
+func (s Create) Do(ctx context.Context, h host.Host) error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("create port: %w", err)
+	}
+	err := Check(ctx, h)
+	if err == nil {
+		_, err = run(ctx, h, createCommand(s))
+	}
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("create port %s: %w", s.Name, err)
+	if failed, ended := errors.AsType[*host.CommandError](err); !ended || failed.Means != nil || errors.Is(err, host.ErrStillRunning) {
+		return err
+	}
+	return host.CleanUp(ctx, cleanupTime, err, func(ctx context.Context) error { return Delete{s.Name, s.MAC}.Do(ctx, h) })
+}
+
+// cleanupTime is how long removing what is half made may take.
+const cleanupTime = 10 * time.Second
+
+// meant is an *OtherError if the port of that name is not the one, and host.ErrNotFound if there is none.
+func meant(ctx context.Context, h host.Host, name, mac string) error {
+	ports, err := List(ctx, h)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(ports, func(p Listed) bool { return p.Name == name })
+	switch {
+	case i < 0:
+		return fmt.Errorf("no such port: %w", host.ErrNotFound)
+	case ports[i].MAC != mac:
+		return fmt.Errorf("%w: %w", &OtherError{Name: name, MAC: ports[i].MAC, WantMAC: mac}, host.ErrRefused)
+	}
+	return nil
+}
+
+// Do removes it.
+func (s Delete) Do(ctx context.Context, h host.Host) error {
+	began := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := s.once(ctx, h)
+		switch {
+		case err == nil || errors.Is(err, host.ErrNotFound) && pause != firstPause:
+			return nil
+		case !errors.Is(err, host.ErrBusy):
+			return fmt.Errorf("delete port %s: %w", s.Name, err)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("delete port %s: busy for %v: %w", s.Name, time.Since(began).Round(time.Millisecond), errors.Join(err, ctx.Err()))
+		}
+	}
+}
+
+// How long a busy port is left alone: twice as long each time.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = time.Second
+)
+
+func (s Delete) once(ctx context.Context, h host.Host) error {
+	if err := meant(ctx, h, s.Name, s.MAC); err != nil {
+		return err
+	}
+	_, err := run(ctx, h, deleteCommand(s.Name))
+	if failed, ended := errors.AsType[*host.CommandError](err); ended && failed.Means == nil && errors.Is(meant(ctx, h, s.Name, s.MAC), host.ErrNotFound) {
+		return nil // it is gone all the same
+	}
+	return err
+}
+
+// Do sets them.
+func (s SetRules) Do(ctx context.Context, h host.Host) error {
+	err := meant(ctx, h, s.Port, s.MAC)
+	if err == nil {
+		_, err = run(ctx, h, setRulesCommand(s))
+	}
+	if err != nil {
+		return fmt.Errorf("set the firewall of port %s: %w", s.Port, err)
+	}
+	return nil
+}
+
+// Do adds it.
+func (s AddRoute) Do(ctx context.Context, h host.Host) error {
+	err := meant(ctx, h, s.Port, s.MAC)
+	var rows []Row
+	if err == nil {
+		rows, err = layer(ctx, h, s.Port, "router")
+	}
+	if err == nil && (Inside{Router: rows}).HasRoute(s.Route) {
+		err = fmt.Errorf("it has %s: %w", s.Route, host.ErrExists)
+	}
+	if err == nil {
+		_, err = run(ctx, h, addRouteCommand(s))
+	}
+	if err != nil {
+		return fmt.Errorf("add a route to port %s: %w", s.Port, err)
+	}
+	return nil
+}

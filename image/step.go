@@ -1,0 +1,69 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Write writes a disk to a device that reads as zeros, as a new volume does: what is a hole is
+// not written. Whose step it is makes the device, and removes it if this fails.
+type Write struct {
+	Image  *Image
+	From   string // the file, for messages
+	Device string
+	// Check, if set, is asked when all was written: an error of its own fails the step.
+	Check func() error
+	// Progress, if set, is told how much of the disk is done, in bytes.
+	Progress func(done int64)
+}
+
+// Verb names the step.
+func (Write) Verb() string { return "image.write" }
+
+// Limit is the operator's: how long a disk takes, its size decides. What is interrupted
+// is given up at once.
+func (Write) Limit() (most time.Duration, waits bool) { return 0, true }
+
+// Undo is nil: what was written goes with the device.
+func (Write) Undo() any { return nil }
+
+func (s Write) what() string {
+	return fmt.Sprintf("the disk of %s, %d bytes without its holes", s.From, s.Image.Size)
+}
+
+// Explain is one line, for all that is written.
+func (s Write) Explain() []host.Line { return []host.Line{host.DeviceLine(s.Device, s.what())} }
+
+// Do writes it. Errors: *Refused for what turns out to be wrong with the file; those of reading
+// it, and of the device.
+func (s Write) Do(ctx context.Context, h host.Host) error {
+	device, err := host.OpenDevice(h.Files(), s.Device, s.what())
+	if err != nil {
+		return fmt.Errorf("write to volume: %w", err)
+	}
+	err = s.Image.Walk(ctx, func(at, length int64, data []byte) error {
+		if data != nil {
+			if _, err := device.WriteAt(data, at); err != nil {
+				return err
+			}
+		}
+		if s.Progress != nil {
+			s.Progress(at + length)
+		}
+		return nil
+	})
+	if err == nil && s.Check != nil {
+		err = s.Check()
+	}
+	if err == nil {
+		err = device.Sync()
+	}
+	if err = errors.Join(err, device.Close()); err != nil {
+		return fmt.Errorf("write the disk of %s: %w", s.From, err)
+	}
+	return nil
+}

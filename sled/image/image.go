@@ -1,0 +1,139 @@
+// Package image keeps disks that others are cloned from: each is a volume that carries
+// sledctl's mark, and the snapshot @image of it, which nothing changes. An import that has not
+// ended is recorded by its intent only; the next of the same name, and reap, remove what it made.
+package image
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// Record is what the ledger keeps of an image, under image/<id>.
+type Record struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Pool    string `json:"pool"`
+	Dataset string `json:"dataset"`
+	GUID    string `json:"guid"` // of the volume
+	// Size is that of the disk in bytes; the volume is as large, in whole blocks.
+	Size        int64     `json:"size"`
+	Format      string    `json:"format"`
+	Compression string    `json:"compression,omitempty"`
+	SHA256      string    `json:"sha256"` // of the file
+	Time        time.Time `json:"time_imported"`
+}
+
+// snapshot is that of every image, behind its volume's name.
+const snapshot = "@image"
+
+// Snapshot is what disks are cloned from.
+func (r Record) Snapshot() string { return r.Dataset + snapshot }
+
+func (r Record) key() string { return naming.KeyImage + r.ID }
+
+// All reads every record, by name.
+func All(view ledger.View) ([]Record, error) {
+	var records []Record
+	for k, value := range view.All(naming.KeyImage) {
+		var r Record
+		if err := json.Unmarshal(value, &r); err != nil {
+			return nil, fmt.Errorf("record %s: %w", k, err)
+		}
+		records = append(records, r)
+	}
+	slices.SortFunc(records, func(a, b Record) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
+	return records, nil
+}
+
+// Find is the image with a name or an id; false: there is none.
+func Find(view ledger.View, ref string) (Record, bool, error) {
+	all, err := All(view)
+	i := slices.IndexFunc(all, func(r Record) bool { return r.Name == ref || r.ID == ref })
+	if err != nil || i < 0 {
+		return Record{}, false, err
+	}
+	return all[i], true, nil
+}
+
+// NameError is a text that cannot name an image.
+type NameError struct{ Name string }
+
+// Error says what can.
+func (e *NameError) Error() string {
+	return fmt.Sprintf("image name %q: want 1 to 63 of a-z, 0-9, '-', '_' and '.', the first a letter or digit, and no UUID", e.Name)
+}
+
+func (*NameError) Kind() fault.Kind { return fault.Usage }
+
+// ValidateName refuses what cannot name an image (*NameError).
+func ValidateName(name string) error {
+	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
+	_, notID := uuid.Parse(name)
+	if notID == nil || name == "" || len(name) > 63 || !strings.Contains(first, name[:1]) || strings.Trim(name, first+"._-") != "" {
+		return &NameError{Name: name}
+	}
+	return nil
+}
+
+// Mark is the id of the image whose volume a dataset is, by its mark; empty: it has none.
+func Mark(d zfs.Dataset) string {
+	if mark := d.User[naming.PropertyImage]; mark.Source == zfs.Local && d.Type == zfs.TypeVolume {
+		return mark.Value
+	}
+	return ""
+}
+
+// Status is a recorded image and what the host shows of it.
+type Status struct {
+	Record
+	State  string   `json:"state"` // "ready" or "missing"
+	Used   uint64   `json:"used"`  // on the pool, in bytes
+	Clones []string `json:"clones"`
+}
+
+// The states.
+const (
+	Ready   = "ready"
+	Missing = "missing" // its volume or its snapshot is gone
+)
+
+// status compares a record with what was seen.
+func status(r Record, inv *inventory.Inventory) Status {
+	s := Status{Record: r, State: Missing, Clones: clonesOf(r, inv)}
+	d, there := inv.Dataset(r.Dataset)
+	_, kept := inv.Dataset(r.Snapshot())
+	if there && kept && d.GUID == r.GUID {
+		s.State, s.Used = Ready, d.Used
+	}
+	return s
+}
+
+// clonesOf are the datasets that were cloned from an image, and the snapshots of its volume that
+// somebody else has taken.
+func clonesOf(r Record, inv *inventory.Inventory) []string {
+	clones := []string{}
+	datasets, _ := inv.Datasets()
+	for _, d := range datasets {
+		if strings.HasPrefix(d.Origin, r.Dataset+"@") || strings.HasPrefix(d.Name, r.Dataset+"@") && d.Name != r.Snapshot() {
+			clones = append(clones, d.Name)
+		}
+	}
+	return clones
+}
+
+// Wants is what is looked at.
+func Wants() inventory.Want {
+	return inventory.Want{Parts: []inventory.Part{inventory.Datasets}, Roots: inventory.ZonePools, User: []string{naming.PropertyImage}}
+}

@@ -1,0 +1,265 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/image"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// Source is a file with a disk, all of whose tables have been checked.
+type Source struct {
+	File   string
+	SHA256 string // of the file, in lower case; of a pipe what it must be, or empty
+	disk   *image.Image
+	pipe   *pipe // nil: it is a file
+}
+
+// DigestError is a file that is another one than was said.
+type DigestError struct{ File, Is, Want string }
+
+// Error shows both.
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("the SHA-256 of %s is %s, and not %s", e.File, e.Is, e.Want)
+}
+
+func (*DigestError) Kind() fault.Kind { return fault.Refused }
+
+// Open recognises what a file holds, and compares its SHA-256 with what it must be, if that is
+// not empty. Errors: *image.Refused, *DigestError; those of reading.
+func Open(ctx context.Context, file string, in io.ReaderAt, length int64, digest string) (Source, error) {
+	s := Source{File: file}
+	h := sha256.New()
+	if _, err := io.Copy(h, &interruptible{ctx, io.NewSectionReader(in, 0, length)}); err != nil {
+		return s, err
+	}
+	s.SHA256 = hex.EncodeToString(h.Sum(nil))
+	if digest != "" && s.SHA256 != strings.ToLower(digest) {
+		return s, &DigestError{File: file, Is: s.SHA256, Want: strings.ToLower(digest)}
+	}
+	disk, err := image.Open(ctx, file, in, length)
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", file, err)
+	}
+	s.disk = disk
+	return s, nil
+}
+
+// interruptible reads until the context ends.
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
+}
+
+// Want is the image that is asked for.
+type Want struct {
+	Name string
+	Pool string // empty: the pool for zones with the most room
+	Source
+	Progress func(done, of int64) // may be nil
+}
+
+// ExistsError is an image of the name, from another file or on another pool.
+type ExistsError struct{ Record }
+
+// Error says which.
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("image %q exists: %d bytes on pool %s", e.Name, e.Size, e.Pool)
+}
+
+func (*ExistsError) Kind() fault.Kind { return fault.Conflict }
+
+// Hint names the commands.
+func (e *ExistsError) Hint() string {
+	return "to replace it, run: sledctl image delete " + e.Name + "; or import it with another --name"
+}
+
+// NoRoomError is a pool that has less room than the image may need.
+type NoRoomError struct {
+	Name, Pool string
+	Has, Needs uint64
+}
+
+// Error shows both.
+func (e *NoRoomError) Error() string {
+	return fmt.Sprintf("image %q may need %d bytes, and pool %s has %d left", e.Name, e.Needs, e.Pool, e.Has)
+}
+
+func (*NoRoomError) Kind() fault.Kind { return fault.Refused }
+
+// Hint says what helps.
+func (*NoRoomError) Hint() string {
+	return "to see what can be removed, run: sledctl image list; or choose another pool with --pool"
+}
+
+// NoPoolError is a pool that holds no images.
+type NoPoolError struct {
+	Pool  string
+	Pools []string
+}
+
+// Error names those that do.
+func (e *NoPoolError) Error() string {
+	return fmt.Sprintf("pool %q can hold no images; those of this sled that can: %s", e.Pool, strings.Join(e.Pools, ", "))
+}
+
+func (*NoPoolError) Kind() fault.Kind { return fault.NotFound }
+
+// Import makes an image of a source. One of the name that was made of the same file is left as
+// it is. Pools are those that may hold zones. Errors: *NameError,
+// *ExistsError, *NoRoomError, *NoPoolError; those of operation.Run.
+func Import(ctx context.Context, env operation.Env, want Want, pools []string, dryRun bool) (Status, operation.Report, error) {
+	made := Status{State: Ready, Clones: []string{}}
+	if err := ValidateName(want.Name); err != nil {
+		return made, operation.Report{}, err
+	}
+	report, err := operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
+		Verb: "image import", Subject: subject(want.Name), DryRun: dryRun, Look: look,
+		Decide: func(view ledger.View, inv *inventory.Inventory, at operation.Stamp) (operation.Decision, error) {
+			is, there, err := Find(view, want.Name)
+			switch {
+			case err != nil:
+				return operation.Decision{}, err
+			case there && want.same(is) && status(is, inv).State == Ready:
+				made = status(is, inv)
+				return operation.Decision{}, nil
+			case there:
+				return operation.Decision{}, &ExistsError{Record: is}
+			}
+			if made.Record, err = want.record(pools, inv, at); err != nil {
+				return operation.Decision{}, err
+			}
+			return want.decision(made.Record, unfinished(view, inv, subject(want.Name)))
+		},
+		Seal: func(ctx context.Context, h host.Host) ([]ledger.Fact, error) {
+			d, err := zfs.Get(ctx, h, made.Dataset)
+			if err != nil {
+				return nil, err
+			}
+			made.GUID, made.Used = d.GUID, d.Used
+			if want.pipe != nil {
+				made.SHA256 = want.pipe.sum()
+			}
+			value, err := json.Marshal(made.Record)
+			return []ledger.Fact{{Key: made.key(), Value: value}}, err
+		},
+	})
+	return made, report, err
+}
+
+// subject is what the import, and the deletion, of an image lock.
+func subject(name string) string { return naming.KeyImage + name }
+
+func look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
+	inv := inventory.Look(ctx, h, Wants())
+	return inv, inv.Know(inventory.Datasets)
+}
+
+// same reports whether an image is the one that is asked for.
+func (want Want) same(is Record) bool {
+	return want.SHA256 == is.SHA256 && (want.Pool == "" || want.Pool == is.Pool)
+}
+
+// record chooses the pool, and is what will be recorded.
+func (want Want) record(pools []string, inv *inventory.Inventory, at operation.Stamp) (Record, error) {
+	id, err := uuid.Parse(at.ID)
+	if err != nil {
+		return Record{}, err
+	}
+	room := func(pool string) uint64 { d, _ := inv.Dataset(pool); return d.Available }
+	pools = slices.DeleteFunc(slices.Clone(pools), func(pool string) bool {
+		_, ok := naming.Image(pool, id)
+		_, there := inv.Dataset(pool)
+		return !ok || !there
+	})
+	pool := want.Pool
+	for _, other := range pools {
+		if want.Pool == "" && (pool == "" || room(other) > room(pool)) {
+			pool = other
+		}
+	}
+	if !slices.Contains(pools, pool) {
+		return Record{}, &NoPoolError{Pool: pool, Pools: pools}
+	}
+	if has, needs := room(pool), uint64(want.disk.Data); needs > has {
+		return Record{}, &NoRoomError{Name: want.Name, Pool: pool, Has: has, Needs: needs}
+	}
+	dataset, _ := naming.Image(pool, id)
+	return Record{
+		ID: id.String(), Name: want.Name, Pool: pool, Dataset: dataset, Size: want.disk.Size,
+		Format: want.disk.Format, Compression: want.disk.Compression, SHA256: want.SHA256, Time: at.Now,
+	}, nil
+}
+
+// decision removes what an earlier run of the same import has left, and makes the image.
+func (want Want) decision(r Record, left []zfs.Dataset) (operation.Decision, error) {
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
+	for _, dataset := range left {
+		d.Plan.Actions = append(d.Plan.Actions, remove(dataset, "left by an import that did not end"))
+		d.Intent.Removes = append(d.Intent.Removes, operation.Object{Kind: "dataset", Name: dataset.Name, Identity: dataset.GUID})
+	}
+	create := func(object, why string, step plan.Step) {
+		d.Plan.Actions = append(d.Plan.Actions, plan.Action{ID: step.Verb() + " " + r.Dataset, Object: object, Why: why, Change: plan.Create, Step: step})
+	}
+	write := image.Write{Image: want.disk, From: want.File, Device: naming.VolumeDevice(r.Dataset)}
+	if want.pipe != nil {
+		write.Check = want.pipe.check
+	}
+	if want.Progress != nil {
+		write.Progress = func(done int64) { want.Progress(done, r.Size) }
+	}
+	create("dataset "+r.Dataset, fmt.Sprintf("image %q", r.Name), zfs.CreateVolume{
+		Dataset: r.Dataset, Size: zfs.VolumeSize(uint64(r.Size)), Block: zfs.DefaultBlock, Thin: true,
+		Properties: []zfs.Property{{Name: naming.PropertyImage, Value: r.ID}},
+	})
+	create("image "+r.Name, "the disk of "+want.File, write)
+	create("snapshot "+r.Snapshot(), "disks are cloned from it", zfs.Snapshot{Name: r.Snapshot()})
+	d.Plan.Actions = plan.Chain(d.Plan.Actions...)
+	d.Intent.Makes = []operation.Object{{Kind: "dataset", Name: r.Dataset}}
+	return d, nil
+}
+
+// unfinished is what earlier runs of an import have made that died, snapshots before their volume.
+func unfinished(view ledger.View, inv *inventory.Inventory, subject string) []zfs.Dataset {
+	var left []zfs.Dataset
+	for _, open := range operation.Open(view) {
+		for _, o := range open.Makes {
+			if d, there := inv.Dataset(o.Name); there && open.Subject == subject && Mark(d) == open.ID {
+				left = append(append(left, inv.Below(d.Name)...), d)
+			}
+		}
+	}
+	return left
+}
+
+// remove is the action that destroys a volume or a snapshot.
+func remove(d zfs.Dataset, why string) plan.Action {
+	kind, step := "dataset ", plan.Step(zfs.Destroy{Dataset: d.Name, GUID: d.GUID, Type: d.Type})
+	if d.Type == zfs.TypeSnapshot {
+		kind, step = "snapshot ", zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}
+	}
+	return plan.Action{ID: step.Verb() + " " + d.Name, Object: kind + d.Name, Why: why, Change: plan.Remove, Step: step}
+}

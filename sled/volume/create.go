@@ -1,0 +1,277 @@
+package volume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// Wanted asks for a volume.
+type Wanted struct {
+	Name    string
+	Size    uint64 // bytes; rounded up to a multiple of zfs.MostBlock
+	Block   uint64 // bytes; 0: of one that is there, any, else zfs.DefaultBlock
+	Pool    string // empty: of one that is there, any, else the pool with the most room
+	Thin    bool
+	Protect bool
+	Follow  bool // deleted with the instance that has it
+}
+
+// kind is what a volume is called among the objects of an operation.
+const kind = "volume"
+
+// Create makes a volume. One that is as it is wanted needs nothing; one whose making was
+// killed is made. Errors: *InputError, *ConflictError, *TakenError, *PoolError, *SpaceError,
+// *UnseenError; those of operation.Run.
+func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dryRun, keep bool) (Status, operation.Report, error) {
+	if err := want.check(); err != nil {
+		return Status{}, operation.Report{}, err
+	}
+	want.Size = zfs.VolumeSize(want.Size)
+	view, err := operation.Decided(ctx, env, dryRun)
+	if err != nil {
+		return Status{}, operation.Report{}, err
+	}
+	id, err := s.id(view, want.Name)
+	if err != nil {
+		return Status{}, operation.Report{}, err
+	}
+	var made Record
+	var used uint64
+	report, err := operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
+		Verb: "volume create", Subject: Subject(id), DryRun: dryRun, Keep: keep, Look: lookAlone,
+		Decide: func(view ledger.View, inv *inventory.Inventory, at operation.Stamp) (d operation.Decision, err error) {
+			d, made, err = s.decide(ctx, env, view, inv, at, id, want)
+			is, _ := inv.Dataset(made.Dataset)
+			used = is.Used
+			return d, err
+		},
+		Seal: func(ctx context.Context, h host.Host) ([]ledger.Fact, error) {
+			is, err := zfs.Get(ctx, h, made.Dataset)
+			if err != nil {
+				return nil, err
+			}
+			made.GUID, used = is.GUID, is.Used
+			f, err := made.fact()
+			return []ledger.Fact{f}, err
+		},
+	})
+	if err != nil {
+		return Status{}, report, s.explained(ctx, env, err, made)
+	}
+	return s.status(report.View, made, used), report, nil
+}
+
+// AsWanted finds a volume that is recorded as it is wanted, and made.
+func AsWanted(view ledger.View, want Wanted) (Record, bool) {
+	r, err := Find(view, want.Name)
+	want.Size = zfs.VolumeSize(want.Size)
+	return r, err == nil && r.GUID != "" && r.differs(want) == nil && (r.Follows || !want.Follow) && (r.Protected || !want.Protect)
+}
+
+// explained says who holds what where zfs itself found no room: another program was faster, or a
+// quota is further up.
+func (s Settings) explained(ctx context.Context, env operation.Env, err error, r Record) error {
+	if !errors.Is(err, zfs.ErrSpace) {
+		return err
+	}
+	view, verr := operation.Decided(ctx, env, true)
+	inv, ierr := look(ctx, env.Host)
+	if verr != nil || ierr != nil {
+		return err
+	}
+	e := s.full(view, inv, r.Pool, zfs.Reservation(r.Size, r.Block))
+	e.Err = err
+	return e
+}
+
+func (w Wanted) check() error {
+	switch {
+	case !naming.ValidVolume(w.Name):
+		return badName(w.Name)
+	case w.Size == 0 || w.Size > zfs.MostVolume:
+		return &InputError{Field: "size", Value: sizeText(w.Size), Want: "more than 0, and less than 8E"}
+	case w.Block != 0 && (w.Block < zfs.LeastBlock || w.Block > zfs.MostBlock || w.Block&(w.Block-1) != 0):
+		return &InputError{Field: "block size", Value: sizeText(w.Block), Want: "a power of 2 from 512 to 128K"}
+	}
+	return nil
+}
+
+func badName(name string) error {
+	return &InputError{Field: "volume", Value: name, Want: fmt.Sprintf("1 to %d letters, digits, '-', '_' and '.', the first a letter or digit, and no UUID", naming.VolumeNameMax)}
+}
+
+// decide is pure but for the question whether another operation is alive.
+func (s Settings) decide(
+	ctx context.Context, env operation.Env, view ledger.View, inv *inventory.Inventory, at operation.Stamp, id string, want Wanted,
+) (operation.Decision, Record, error) {
+	now, err := s.id(view, want.Name)
+	if err == nil && now != id { // it was made, or another was renamed, since the ledger was read
+		holder, _ := operation.Alive(ctx, env, Subject(now))
+		err = operation.LockedBy(Subject(now), holder)
+	}
+	old, known := BySubject(view, Subject(id))
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	r := Record{
+		ID: id, Name: want.Name, Size: want.Size, Block: cmp.Or(want.Block, zfs.DefaultBlock), Thin: want.Thin,
+		Protected: want.Protect, Follows: want.Follow, Created: at.Now,
+	}
+	if known {
+		return s.again(view, inv, old, r, want)
+	}
+	if r.Pool, err = s.pool(inv, want.Pool); err != nil {
+		return operation.Decision{}, r, err
+	}
+	r.Dataset, _ = naming.Volume(r.Pool, r.Name)
+	if is, there := inv.Dataset(r.Dataset); there {
+		return operation.Decision{}, r, &TakenError{Dataset: r.Dataset, Marked: mark(is) != ""}
+	}
+	d, err := s.making(view, inv, r)
+	return d, r, err
+}
+
+// again is what is left to do for a volume that has a record: nothing, but to write down that
+// it is protected. What was never finished is made as it is wanted now.
+func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Record, want Wanted) (d operation.Decision, r Record, err error) {
+	if why := unseen(inv, old.Pool); why != "" {
+		return d, old, &UnseenError{What: fmt.Sprintf("volume %q cannot be seen", old.Name), Why: why}
+	}
+	is, there := inv.Dataset(old.Dataset)
+	differs := old.differs(want)
+	switch {
+	case there && !old.is(is):
+		return d, old, &TakenError{Dataset: old.Dataset, Marked: mark(is) != ""}
+	case old.GUID != "" && differs != nil, want.Pool != "" && want.Pool != old.Pool:
+		return d, old, differs
+	case old.GUID != "" && !there:
+		return d, old, &ConflictError{Name: old.Name, Field: "dataset " + old.Dataset, Is: "gone", Want: "there"}
+	case there && differs == nil: // made, and not written down
+		next = old
+		next.GUID, next.Protected = is.GUID, old.Protected || want.Protect
+		next.Follows = old.Follows || want.Follow
+		if next == old {
+			return d, old, nil
+		}
+		f, err := next.fact()
+		d.OnSuccess = []ledger.Fact{f}
+		return d, next, err
+	}
+	next.Pool, next.Dataset = old.Pool, old.Dataset
+	if d, err = s.making(view, inv, next); err == nil && there {
+		d.Plan.Actions = plan.Chain(append(removal(old, is, "it was never finished"), d.Plan.Actions...)...)
+		d.Intent.Removes = []operation.Object{{Kind: kind, Name: is.Name, Identity: is.GUID}}
+	}
+	return d, next, err
+}
+
+// differs says what of a recorded volume is not as it is wanted.
+func (r Record) differs(want Wanted) error {
+	for _, c := range []struct{ field, is, want string }{
+		{"size", sizeText(r.Size), sizeText(want.Size)},
+		{"block size", sizeText(r.Block), sizeText(cmp.Or(want.Block, r.Block))},
+		{"pool", r.Pool, cmp.Or(want.Pool, r.Pool)},
+		{"kind", thickness(r.Thin), thickness(want.Thin)},
+	} {
+		if c.is != c.want {
+			return &ConflictError{Name: r.Name, Field: c.field, Is: c.is, Want: c.want}
+		}
+	}
+	if r.Size != want.Size {
+		return &ConflictError{Name: r.Name, Field: "size", Is: fmt.Sprint(r.Size), Want: fmt.Sprint(want.Size)}
+	}
+	return nil
+}
+
+func thickness(thin bool) string {
+	if thin {
+		return "thin"
+	}
+	return "thick"
+}
+
+// making is the plan that makes a volume, if there is room for it.
+func (s Settings) making(view ledger.View, inv *inventory.Inventory, r Record) (d operation.Decision, err error) {
+	if err := prepared(inv, r.Pool); err != nil {
+		return d, err
+	}
+	need := zfs.Reservation(r.Size, r.Block)
+	if r.Thin {
+		need = 0
+	}
+	if err := s.room(view, inv, r.Pool, need); err != nil {
+		return d, err
+	}
+	f, err := r.fact()
+	why := sizeText(r.Size) + " on pool " + r.Pool
+	step := zfs.CreateVolume{Dataset: r.Dataset, Size: r.Size, Block: r.Block, Thin: r.Thin, Properties: []zfs.Property{{Name: naming.PropertyVolume, Value: r.ID}}}
+	return operation.Decision{
+		Plan: plan.Plan{Policy: plan.Undo, Actions: []plan.Action{{
+			ID: step.Verb() + " " + r.Dataset, Object: kind + " " + r.Dataset, Why: why, Change: plan.Create, Step: step,
+		}}},
+		Intent:  operation.Intent{Makes: []operation.Object{{Kind: kind, Name: r.Dataset}}},
+		OnStart: []ledger.Fact{f},
+		OnUndo:  []ledger.Fact{r.Forget()},
+	}, err
+}
+
+// removal destroys the dataset of a volume.
+func removal(r Record, is zfs.Dataset, why string) []plan.Action {
+	step := zfs.Destroy{Dataset: r.Dataset, GUID: is.GUID, Type: zfs.TypeVolume}
+	return []plan.Action{{ID: step.Verb() + " " + r.Dataset, Object: kind + " " + r.Dataset, Why: why, Change: plan.Remove, Step: step}}
+}
+
+// pool is the one on which a new volume goes: the one that was asked for, or of those of zones
+// the one with the most room.
+func (s Settings) pool(inv *inventory.Inventory, asked string) (string, error) {
+	pools, _ := inv.Pools()
+	var fit []string
+	for _, name := range inventory.ZonePools(pools) {
+		if prepared(inv, name) == nil && (s.Pools == nil || slices.Contains(s.Pools, name)) {
+			fit = append(fit, name)
+		}
+	}
+	if asked != "" {
+		known := slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == asked })
+		_, ok := naming.VolumeParent(asked)
+		switch {
+		case !known:
+			return "", &PoolError{Pool: asked, Why: "is not imported", Pools: fit}
+		case !ok:
+			return "", &PoolError{Pool: asked, Why: "is that of an M.2 disk", Pools: fit}
+		}
+		return asked, prepared(inv, asked)
+	}
+	if len(fit) == 0 {
+		return "", &PoolError{Why: "no pool is ready for volumes"}
+	}
+	return slices.MaxFunc(fit, func(a, b string) int {
+		return cmp.Or(cmp.Compare(free(inv, a), free(inv, b)), cmp.Compare(b, a))
+	}), nil
+}
+
+// prepared refuses a pool on which there is no place for volumes.
+func prepared(inv *inventory.Inventory, pool string) error {
+	parent, ok := naming.VolumeParent(pool)
+	d, there := inv.Dataset(parent)
+	switch why := unseen(inv, pool); {
+	case why != "":
+		return &UnseenError{What: "no volume can be made on " + pool, Why: why}
+	case !ok || !there || d.Type != zfs.TypeFilesystem:
+		return &PoolError{Why: fmt.Sprintf("pool %s is not prepared for volumes: %s is missing", pool, parent)}
+	case keyless(inv, pool):
+		return &UnseenError{What: "no volume can be made on " + pool, Why: "its key is not loaded"}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+// Package volume makes and removes volumes that VMs have as disks: ZFS volumes of
+// sledctl's own, each with a record and a mark.
+//
+// A record in the ledger says what a volume is, the host shows what is there. A volume whose
+// record is unfinished was being made by an operation that died; one that carries the mark and
+// has no record was recorded by a ledger that was lost. What has a record is never removed but
+// by Delete, and what an instance has as a disk not even by that.
+package volume
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/illumos/naming"
+)
+
+// Record is what the ledger keeps of a volume, under volume/<id>.
+type Record struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Pool    string `json:"pool"`
+	Dataset string `json:"dataset"`
+	// GUID is the dataset's; empty until the volume is made.
+	GUID      string `json:"guid,omitempty"`
+	Size      uint64 `json:"size"`       // bytes
+	Block     uint64 `json:"block_size"` // bytes
+	Thin      bool   `json:"thin"`       // the pool keeps nothing back for it
+	Protected bool   `json:"protected"`  // Delete refuses it
+	// Follows says that it is deleted with the instance that has it as a disk.
+	Follows bool      `json:"delete_with_instance"`
+	Created time.Time `json:"created"`
+}
+
+// Devices is where the raw devices of volumes are, by the names of their datasets.
+const Devices = "/dev/zvol/rdsk/"
+
+// Path is the raw device of the volume: the disk of a VM that has it.
+func (r Record) Path() string { return Devices + r.Dataset }
+
+// Subject is what an operation on a volume locks: the key of its record.
+func Subject(id string) string { return naming.KeyVolume + id }
+
+func (r Record) fact() (ledger.Fact, error) {
+	value, err := json.Marshal(r)
+	return ledger.Fact{Key: Subject(r.ID), Value: value}, err
+}
+
+// Forget is the fact that takes a volume out of the ledger.
+func (r Record) Forget() ledger.Fact { return ledger.Fact{Key: Subject(r.ID)} }
+
+// All reads every record, by name.
+func All(view ledger.View) ([]Record, error) {
+	var all []Record
+	for key, value := range view.All(naming.KeyVolume) {
+		var r Record
+		if err := json.Unmarshal(value, &r); err != nil {
+			return nil, fmt.Errorf("record %s: %w", key, err)
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Record) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Find reads the record of the volume that ref, a name or an id, means. Errors:
+// *NotFoundError.
+func Find(view ledger.View, ref string) (Record, error) {
+	all, err := All(view)
+	if err != nil {
+		return Record{}, err
+	}
+	names := make([]string, len(all))
+	for i, r := range all {
+		if names[i] = r.Name; r.Name == ref || r.ID == ref {
+			return r, nil
+		}
+	}
+	return Record{}, &NotFoundError{Name: ref, Near: naming.Nearest(ref, names)}
+}
+
+// PathOf is the raw device of the volume of a name. Errors: *NotFoundError, *UnfinishedError.
+func PathOf(view ledger.View, name string) (string, error) {
+	r, err := Find(view, name)
+	if err == nil && r.GUID == "" {
+		err = &UnfinishedError{Name: r.Name}
+	}
+	return r.Path(), err
+}
+
+// BySubject finds the record that a subject is the key of.
+func BySubject(view ledger.View, subject string) (r Record, known bool) {
+	value, there := view.Get(subject)
+	known = there && json.Unmarshal(value, &r) == nil
+	return r, known
+}
+
+// At finds the record of the volume that is this dataset.
+func At(view ledger.View, dataset string) (Record, bool) {
+	all, _ := All(view) // an error is reported by what needs the records
+	i := slices.IndexFunc(all, func(r Record) bool { return r.Dataset == dataset })
+	if i < 0 {
+		return Record{}, false
+	}
+	return all[i], true
+}
+
+// Settings are what volumes take from the sled's configuration and from the packages next
+// to this one.
+type Settings struct {
+	// Namespace is the sled's own, in which names become ids.
+	Namespace uuid.UUID
+	// Pools are the pools that volumes may be put on, in order of preference; nil: those of
+	// zones.
+	Pools []string
+	// Attached names the instances that have volumes as disks, by the volumes' datasets.
+	Attached func(ledger.View) (map[string][]string, error)
+}
+
+// id is the id of a volume with a name: that of its record, else the first that the name stands
+// for and that no volume has, which was given another name.
+func (s Settings) id(view ledger.View, name string) (string, error) {
+	all, err := All(view)
+	taken := map[string]bool{}
+	for _, r := range all {
+		if taken[r.ID] = true; r.Name == name {
+			return r.ID, err
+		}
+	}
+	for n := 0; ; n++ {
+		if id := naming.VolumeID(s.Namespace, name, n).String(); !taken[id] {
+			return id, err
+		}
+	}
+}
+
+// attached are the instances that have the volume.
+func (s Settings) attached(view ledger.View, r Record) ([]string, error) {
+	if s.Attached == nil {
+		return nil, nil
+	}
+	all, err := s.Attached(view)
+	return all[r.Dataset], err
+}
