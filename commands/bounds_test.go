@@ -85,7 +85,7 @@ func TestBadValuesAreToldWithWhatIsWanted(t *testing.T) {
 		"instance ensure b --address 10.0.0.1":        `--address "10.0.0.1": want dhcp, addrconf or IP/PREFIX`,
 		"instance ensure b --nic over=net0,vlan=0":    `nic vlan "0": want a number from 1 to 4094`,
 		"instance ensure b --nic over=net0,mac=zz":    `MAC address "zz": six groups`,
-		"instance ensure b --disk a=b":                `--disk "a=b": want an absolute file name or a volume`,
+		"instance ensure b --disk a=b":                `--disk "a=b": want the name of a volume, an absolute file name, or POOL/NAME`,
 		"instance ensure b --migration-id x":          `--migrate-from "": want IP:PORT`,
 		"instance delete a --migration-id x":          `--migration-id "x": want a UUID`,
 		"instance migrate a --to -x":                  "want the name of a sled",

@@ -52,6 +52,9 @@ func TestFileNamesAreOfferedOnlyForFiles(t *testing.T) {
 			}
 			kind, text := pflag.UnquoteUsage(f)
 			_, quiet := cmd.GetFlagCompletionFunc(f.Name)
+			if strings.Contains(kind, "NAME|PATH") { // files where no name fits: the script completion
+				return
+			}
 			isFile := strings.Contains(kind, "FILE") || strings.Contains(kind, "PATH")
 			if quiet == isFile {
 				t.Errorf("%s --%s %s: files are offered is %v", cmd.CommandPath(), f.Name, kind, !quiet)

@@ -66,8 +66,8 @@ func TestEachCommandIsDescribedInOneShape(t *testing.T) {
 func imperatives() []string {
 	return []string{
 		"Add", "Adopt", "Arm", "Attach", "Boot", "Collect", "Compare", "Connect", "Control", "Convert", "Create", "Delete", "Disarm", "Drop", "Edit", "Fill",
-		"Get", "Give", "Halt", "List", "Make", "Manage", "Move", "Open", "Power", "Power-cycle", "Prepare", "Print", "Pull", "Put", "Record", "Remember",
-		"Remove", "Report", "Reset", "Restore", "Run", "Send", "Serve", "Show", "Start", "Sweep", "Undo", "Verify", "Wait",
+		"Get", "Give", "Halt", "Import", "List", "Make", "Manage", "Move", "Open", "Power", "Power-cycle", "Prepare", "Print", "Protect", "Pull", "Put", "Record", "Remember",
+		"Remove", "Rename", "Report", "Reset", "Restore", "Run", "Send", "Serve", "Show", "Start", "Sweep", "Take", "Undo", "Verify", "Wait", "Write",
 	}
 }
 
@@ -110,7 +110,7 @@ func TestAStepDescribesTheFlagsThatItUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	help := helpOf(cmd, PageWidth)
-	for text, want := range map[string]bool{"volume or file of the host": true, "pool for the zone": true, "virtual CPUs": false, "guest NIC": false, "--cloud-init, --cpus": true, "sledctl help flags": true} {
+	for text, want := range map[string]bool{"volume, or file of the host": true, "pool for the zone": true, "virtual CPUs": false, "guest NIC": false, "--cloud-init, --cpus": true, "sledctl help flags": true} {
 		if strings.Contains(help, text) != want {
 			t.Errorf("%q is in the help: %v, want %v:\n%s", text, !want, want, help)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Volumes: made at a size, grown, and renamed. None is ever made smaller: what lies behind
@@ -53,7 +54,7 @@ func Reservation(size, block uint64) uint64 {
 // key must be loaded (ErrKeyNotLoaded).
 type CreateVolume struct {
 	Dataset     string
-	Size, Block uint64     // bytes: of all, and of a block, of which it is a multiple
+	Size, Block uint64     // bytes: of all, whole blocks, and of a block
 	Thin        bool       // nothing is kept back for it
 	Properties  []Property // set in the same command
 }
@@ -80,6 +81,9 @@ type ShrinkError struct {
 func (e *ShrinkError) Error() string {
 	return fmt.Sprintf("volume %s has %d bytes, which is more than %d: it is not made smaller", e.Dataset, e.Is, e.Want)
 }
+
+// Kind is that it is refused.
+func (*ShrinkError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap is the kind.
 func (e *ShrinkError) Unwrap() error { return host.ErrRefused }

@@ -37,6 +37,12 @@ func (e *Env) CompleteStart(cmd *cobra.Command, flag string, words func(context.
 	e.complete(cmd, flag, words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 }
 
+// CompleteNameOrFile is CompleteFlag for what may also be the name of a file: a shell offers those
+// where no name fits.
+func CompleteNameOrFile(e *Env, cmd *cobra.Command, flag string, words func(context.Context) []string) {
+	e.complete(cmd, flag, words, cobra.ShellCompDirectiveDefault)
+}
+
 func (e *Env) complete(cmd *cobra.Command, flag string, words func(context.Context) []string, how cobra.ShellCompDirective) {
 	if !e.Completing {
 		return

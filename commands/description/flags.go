@@ -35,7 +35,7 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 		w.Disks = append(w.Disks, d)
 		return err
 	}}, "disk", "volume, or file of the host; repeatable")
-	env.CompleteFlag(cmd, "disk", cli.CompleteVolumes(env))
+	cli.CompleteNameOrFile(env, cmd, "disk", cli.CompleteVolumes(env))
 	flags.Var(cli.FuncFlag{Kind: "[over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…", Read: func(s string) error {
 		n, err := record.ParseNIC(s)
 		w.NICs = append(w.NICs, n)

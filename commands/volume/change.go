@@ -55,8 +55,8 @@ func newSet(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var guard, noGuard, follow, noFollow bool
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Say how a volume may be deleted",
-		Long: `Say how a volume may be deleted. volume delete refuses one that is protected. A volume goes with the instance that has it as a
+		Use: "set NAME", Short: "Protect a volume, or let it go with its instance",
+		Long: `Protect a volume, or let it go with its instance. volume delete refuses one that is protected. A volume goes with the instance that has it as a
 disk if it is set to --delete-with-instance; by default it stays.`,
 		Example: `  sledctl volume set db1 --protect
   sledctl volume set scratch --delete-with-instance`,

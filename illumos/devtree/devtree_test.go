@@ -21,7 +21,7 @@ func (c *counting) Run(ctx context.Context, command host.Command) (host.Result, 
 	return c.Host.Run(ctx, command)
 }
 
-// Whoever looks at a machine together asks for its tree once, and the next one asks again.
+// Two that look at a machine together ask for its tree once; the next look asks again.
 func TestATreeIsAskedForOnce(t *testing.T) {
 	s := sim.New(sim.Options{Seed: 1, U2: 1}, hosttest.Files)
 	t.Cleanup(s.Close)

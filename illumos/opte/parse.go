@@ -111,11 +111,9 @@ func ParsePorts(out []byte) ([]Listed, error) {
 	return ports, nil
 }
 
-var macForm = regexp.MustCompile(`^([0-9A-F]{2}:){5}[0-9A-F]{2}$`)
-
 func listed(cells []string) (Listed, error) {
 	p := Listed{Name: cells[0], MAC: strings.ToLower(cells[1])}
-	if !macForm.MatchString(cells[1]) || strings.ContainsAny(p.Name, " \t") {
+	if !regexp.MustCompile(`^([0-9A-F]{2}:){5}[0-9A-F]{2}$`).MatchString(cells[1]) || strings.ContainsAny(p.Name, " \t") {
 		return p, fmt.Errorf("port %q with the address %q: %w", cells[0], cells[1], ErrSyntax)
 	}
 	for _, cell := range []string{cells[2], cells[5]} {

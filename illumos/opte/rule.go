@@ -59,15 +59,13 @@ func (r *Rule) take(key, value string) (ok bool) {
 		return ok
 	case "protocol":
 		r.Protocol = value
-		return protocolForm.MatchString(value)
+		return regexp.MustCompile(`^(any|arp|tcp|udp|icmp6?(:\d{1,3}(,\d{1,3}(-\d{1,3})?)?)?)$`).MatchString(value)
 	case "port":
 		r.Ports, ok = ports(value)
 		return ok
 	}
 	return false
 }
-
-var protocolForm = regexp.MustCompile(`^(any|arp|tcp|udp|icmp6?(:\d{1,3}(,\d{1,3}(-\d{1,3})?)?)?)$`)
 
 // number reads one in its shortest form.
 func number(text string, most int) (int, bool) {

@@ -12,6 +12,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Image is a disk in a qcow2 file whose tables have been checked.
@@ -72,6 +74,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Reason }
+
+// Kind is that the file is refused.
+func (*Error) Kind() fault.Kind { return fault.Refused }
 
 func bad(format string, args ...any) error { return &Error{Reason: fmt.Sprintf(format, args...)} }
 

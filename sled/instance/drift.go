@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -104,4 +106,38 @@ func driftIn(b layout.Blueprint, r record.Record, inv *inventory.Inventory) []st
 		}
 	}
 	return all
+}
+
+// LookLimits reads what the guest NICs of a running zone are held to. What cannot be read
+// counts as no limit, and is set.
+func LookLimits(ctx context.Context, h host.Host, incarnation record.Incarnation) map[string]vnic.Limits {
+	found := map[string]vnic.Limits{}
+	for _, v := range incarnation.Guests {
+		if v.Port {
+			continue
+		}
+		if limits, err := vnic.LimitsOf(ctx, h, v.Name); err == nil {
+			found[v.Name] = limits
+		}
+	}
+	return found
+}
+
+func isHeld(r record.Record, v record.VNIC, limits map[string]vnic.Limits) bool {
+	found, read := limits[v.Name]
+	return v.Port || read && found.Differs(layout.LimitsOf(r, v)) == ""
+}
+
+func allHeld(r record.Record, limits map[string]vnic.Limits) bool {
+	return !slices.ContainsFunc(r.Incarnation.Guests, func(v record.VNIC) bool { return !isHeld(r, v, limits) })
+}
+
+// isCapped reports whether the configuration of the zone has the record's cap. That of a zone
+// which sledctl did not make is not its own.
+func isCapped(files host.Files, r record.Record) bool {
+	if r.Incarnation.Foreign {
+		return true
+	}
+	config, err := zone.ReadConfig(files, r.Incarnation.Zone)
+	return err == nil && config.CPUCap == int(r.Spec.CPUCap)
 }

@@ -284,21 +284,6 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 	return nil
 }
 
-// LookLimits reads what the guest NICs of a running zone are held to. What cannot be read
-// counts as no limit, and is set.
-func LookLimits(ctx context.Context, h host.Host, incarnation record.Incarnation) map[string]vnic.Limits {
-	found := map[string]vnic.Limits{}
-	for _, v := range incarnation.Guests {
-		if v.Port {
-			continue
-		}
-		if limits, err := vnic.LimitsOf(ctx, h, v.Name); err == nil {
-			found[v.Name] = limits
-		}
-	}
-	return found
-}
-
 // vmStatus is the machine's state with its generation and its migrations; zero if
 // it cannot be determined. A wait for the next state begins at that generation.
 func vmStatus(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) propolis.Status {
@@ -371,25 +356,6 @@ func (p *progress) compareLimits(r record.Record, seen Observed) {
 	for _, v := range r.Incarnation.Guests {
 		p.held[v.Name] = isHeld(r, v, seen.Inside.Limits)
 	}
-}
-
-func isHeld(r record.Record, v record.VNIC, limits map[string]vnic.Limits) bool {
-	found, read := limits[v.Name]
-	return v.Port || read && found.Differs(layout.LimitsOf(r, v)) == ""
-}
-
-func allHeld(r record.Record, limits map[string]vnic.Limits) bool {
-	return !slices.ContainsFunc(r.Incarnation.Guests, func(v record.VNIC) bool { return !isHeld(r, v, limits) })
-}
-
-// isCapped reports whether the configuration of the zone has the record's cap. That of a zone
-// which sledctl did not make is not its own.
-func isCapped(files host.Files, r record.Record) bool {
-	if r.Incarnation.Foreign {
-		return true
-	}
-	config, err := zone.ReadConfig(files, r.Incarnation.Zone)
-	return err == nil && config.CPUCap == int(r.Spec.CPUCap)
 }
 
 func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observed) {

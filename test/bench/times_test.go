@@ -29,10 +29,10 @@ func TestWhatPackagesPrepareIsSummed(t *testing.T) {
 init github.com/olekukonko/errors @1.3 ms, 0.085 ms clock, 65936 bytes, 332 allocs
 init github.com/olekukonko/tablewriter/pkg/twwidth @1.5 ms, 0.36 ms clock, 663424 bytes, 93 allocs
 `
-	if got, err := prepared(trace, "github.com/olekukonko/"); err != nil || got != 445*time.Microsecond {
+	if got, err := preparedBy(trace, "github.com/olekukonko/"); err != nil || got != 445*time.Microsecond {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, err := prepared(trace, "example.org/"); err == nil {
+	if got, err := preparedBy(trace, "example.org/"); err == nil {
 		t.Errorf("a package that is in no line took %s", got)
 	}
 }

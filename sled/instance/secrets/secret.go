@@ -183,11 +183,14 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Hint says what gives them back.
 func (e *LostError) Hint() string {
-	flag := " --spec FILE"
+	return "to supply them again, run: sledctl instance ensure " + e.Name + e.flags() + "; the ledger has only their digests"
+}
+
+func (e *LostError) flags() string {
 	if e.Guest {
-		flag = " --cloud-init FILE --network-config FILE"
+		return " --cloud-init FILE --network-config FILE"
 	}
-	return "to supply them again, run: sledctl instance ensure " + e.Name + flag + "; the ledger has only their digests"
+	return " --spec FILE"
 }
 
 // Keeping says where the secrets of a record lie, and what puts them there.
