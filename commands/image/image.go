@@ -29,13 +29,14 @@ func imageList() terminal.List[image.Status] {
 		return column{Name: name, Right: true, Extra: extra, Value: func(i image.Status) string { return strconv.FormatUint(of(i), 10) },
 			Human: func(i image.Status) string { return terminal.FormatSize(of(i)) }}
 	}
+	short := terminal.ShortPools(nil)
 	return terminal.List[image.Status]{Kind: "Image", Name: func(i image.Status) string { return i.Name }, Columns: []column{
 		{Name: "name", Value: func(i image.Status) string { return i.Name }},
 		size("size", func(i image.Status) uint64 { return uint64(i.Size) }, false),
 		size("used", func(i image.Status) uint64 { return i.Used }, false),
 		{Name: "state", Value: func(i image.Status) string { return i.State }},
 		{Name: "clones", Value: func(i image.Status) string { return strconv.Itoa(len(i.Clones)) }, Right: true},
-		{Name: "pool", Value: func(i image.Status) string { return i.Pool }},
+		{Name: "pool", Value: func(i image.Status) string { return i.Pool }, Human: func(i image.Status) string { return short(i.Pool) }},
 		{Name: "format", Value: func(i image.Status) string { return i.Format }, Extra: true},
 		{Name: "id", Value: func(i image.Status) string { return i.ID }, Extra: true},
 		{Name: "snapshot", Value: func(i image.Status) string { return i.Snapshot() }, Extra: true},

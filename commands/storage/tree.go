@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/query"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
 )
@@ -99,7 +100,11 @@ func (b *branch) holds(vms []record.Record) {
 		}
 		for _, d := range vm.Spec.Disks {
 			if volume, ok := d.Volume(); ok && strings.HasPrefix(volume, b.pool+"/") {
-				b.volumes = append(b.volumes, path.Base(volume))
+				name := path.Base(volume)
+				if _, called, ours := naming.ParseVolume(volume); ours {
+					name = called
+				}
+				b.volumes = append(b.volumes, name)
 			}
 		}
 	}

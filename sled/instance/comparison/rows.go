@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/layout"
@@ -145,7 +146,7 @@ func diskRows(i instance.Instance, look seen) []Row {
 		return []Row{{Field: "disks", Wanted: none, Observed: unseen}}
 	}
 	for n, d := range i.Spec.Disks {
-		row := Row{Field: fmt.Sprintf("disk %d", n), Wanted: d.Path, Observed: unseen}
+		row := Row{Field: fmt.Sprintf("disk %d", n), Wanted: diskText(d), Observed: unseen}
 		if d.ReadOnly {
 			row.Wanted += " readonly"
 		}
@@ -159,6 +160,18 @@ func diskRows(i instance.Instance, look seen) []Row {
 		all = append(all, row)
 	}
 	return all
+}
+
+// diskText is how people call a disk: a volume by its name, or by its dataset, and a file by its own.
+func diskText(d record.Disk) string {
+	dataset, ok := d.Volume()
+	if !ok {
+		return d.Path
+	}
+	if _, name, ours := naming.ParseVolume(dataset); ours {
+		return "volume " + name
+	}
+	return dataset
 }
 
 // cloudInitRows compare what the guest is to be told with what its VM was given. One that nobody
