@@ -35,6 +35,7 @@ func rowList() terminal.List[comparison.Row] {
 		value("verdict", func(r comparison.Row) string { return r.Verdict }),
 		value("change", func(r comparison.Row) string { return r.Change }),
 	}
+	columns[3].Usual = comparison.Same
 	columns[2].Human = func(r comparison.Row) string { return short(cmp.Or(r.Change, r.Observed)) }
 	for i := range columns {
 		columns[i].Style = style

@@ -13,6 +13,7 @@ type grid struct {
 	heads  []string // empty ones with -H
 	labels []string // the headings, by which a cell below its row is known
 	right  []bool   // by column: aligned right
+	usual  []string // by column: what is left out below a row; nil: nothing is
 	rows   [][]string
 	styles [][]Style
 	names  []string // by row: what it is about
@@ -101,7 +102,7 @@ func (g *grid) sharers(rows []int) string {
 }
 
 // fold takes columns out until the rest fits. It returns the lines below each row that
-// have them, with their headings.
+// have them, with their headings; what says nothing is left out there.
 func (g *grid) fold(width int) [][]string {
 	below, whole, labels := make([][]string, len(g.rows)), slices.Clone(g.rows), g.labels
 	kept := make([]int, len(g.heads))
@@ -123,6 +124,9 @@ func (g *grid) fold(width int) [][]string {
 		}
 		var cells []string
 		for _, column := range out {
+			if value := whole[i][column]; value == orDash("") || g.usual != nil && value == g.usual[column] {
+				continue
+			}
 			cells = append(cells, strings.TrimSpace(strings.ToLower(labels[column])+" "+whole[i][column]))
 		}
 		below[i] = append(below[i], flowed(cells, width)...)

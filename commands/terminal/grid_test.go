@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -47,6 +48,17 @@ func TestATableFitsAndIsComplete(t *testing.T) {
 			}
 		}
 	})
+}
+
+// usual gives a column a value that says little.
+func usual(l List[pet], column, value string) List[pet] {
+	l.Columns = slices.Clone(l.Columns)
+	for i := range l.Columns {
+		if l.Columns[i].Name == column {
+			l.Columns[i].Usual = value
+		}
+	}
+	return l
 }
 
 func notedPets() List[pet] {
@@ -106,7 +118,16 @@ func TestTablesInWhichNotAllFits(t *testing.T) {
 			"    note has hurt one of",
 			"    its feet",
 			"tom   4 feet",
-			"    note -",
+		}},
+		"what is usual is left out below": {26, usual(pets(), "feet", "4 feet"), Output{}, []pet{named(lame, "a name of 26 characters now"), named(well, "a name of 26 characters too")}, []string{
+			"NAME",
+			"a name of 26 characters",
+			"    now",
+			"    feet 3 feet",
+			"    note has hurt one of",
+			"    its feet",
+			"a name of 26 characters",
+			"    too",
 		}},
 		"a name that is wider than the terminal is wrapped": {12, pets(), Output{Columns: []string{"name", "feet"}}, []pet{named(well, "a/long/path/of/it")}, []string{
 			"NAME",

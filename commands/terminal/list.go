@@ -48,6 +48,9 @@ type Column[T any] struct {
 	// Note is for sentences: one that several rows share is printed once, below the
 	// table, and so are all if the table does not fit.
 	Note bool
+	// Usual is a value that says so little that it is left out below a row, where the column does
+	// not fit; so is an empty one.
+	Usual string
 }
 
 // shown is what people get to see.

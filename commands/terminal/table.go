@@ -30,7 +30,7 @@ func (l List[T]) writeTable(s *Stream, o Output, columns []Column[T], items []T)
 		g.rows, g.styles, g.names = append(g.rows, row), append(g.styles, styles), append(g.names, printable(l.Name(item)))
 	}
 	for _, c := range columns {
-		g.right = append(g.right, c.Right)
+		g.right, g.usual = append(g.right, c.Right), append(g.usual, c.Usual)
 	}
 	if o.NoHeader {
 		g.heads = make([]string, len(columns))
