@@ -29,6 +29,7 @@ type Progress struct {
 	verbose bool
 	form    Form
 	follows bool
+	copied  string              // how far the step at work has copied
 	typed   func(string) string // a text with the commands that it names as they are typed here
 }
 
@@ -77,7 +78,7 @@ func (p *Progress) observe(e operation.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.board.Note(p.now(), e)
-	p.phase = ""
+	p.phase, p.copied = "", ""
 	p.moves = slices.DeleteFunc(p.moves, func(m *progress.Move) bool { return !p.board.OfMany() || m.Name == e.Name })
 	switch {
 	case p.form == FormJSON:
@@ -132,7 +133,11 @@ func (p *Progress) draw() {
 		return
 	}
 	if p.phase == "" && p.streams.Err.Erase { // elsewhere nobody sees it
-		p.line().Set(strings.Join(p.board.With(p.moves, p.now(), p.streams.Err.Width()-1, p.streams.Err.Height()-4), "\n"))
+		lines := p.board.With(p.moves, p.now(), p.streams.Err.Width()-1, p.streams.Err.Height()-4)
+		if p.copied != "" && len(lines) > 0 {
+			lines = append(lines, "  "+p.copied)
+		}
+		p.line().Set(strings.Join(lines, "\n"))
 	}
 }
 
@@ -191,6 +196,19 @@ func (p *Progress) Moves(verb, name, to string) func(phase string) {
 			}
 			p.draw()
 		}
+	}
+}
+
+// Copies shows how far a step has copied: what it returns takes the bytes that are done, of how many.
+func (p *Progress) Copies() func(done, of int64) {
+	var since time.Time
+	return func(done, of int64) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if since.IsZero() {
+			since = p.now()
+		}
+		p.copied = progress.Copied(done, of, p.now().Sub(since)) // drawn with the next tick
 	}
 }
 

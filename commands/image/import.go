@@ -86,7 +86,7 @@ func runImport(ctx context.Context, e *cli.Env, o importing, file string) error 
 	if err != nil {
 		return err
 	}
-	made, report, err := image.Import(ctx, op, image.Want{Name: o.name, Pool: o.pool, Source: source}, pools, o.Dry())
+	made, report, err := image.Import(ctx, op, image.Want{Name: o.name, Pool: o.pool, Source: source, Progress: e.Progress.Copies()}, pools, o.Dry())
 	switch {
 	case err != nil:
 		return failure.WithReport(err, report)

@@ -46,6 +46,7 @@ func special() map[string]string {
 		"smf.seed":                  "seed the zone's services",
 		"smf.write-profile":         "write what Propolis needs to know",
 		"zfs.rollback":              "set the zone back to its clone",
+		"zfs.snapshot":              "take a snapshot of the image",
 		"zfs.snapshot-tree":         "keep the zone as it was cloned",
 		"zfs.destroy-snapshots":     "destroy the snapshots",
 		"zone.remove-home":          "remove the zonepath",
