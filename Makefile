@@ -14,7 +14,7 @@ build: ## bin/sledctl for this machine
 
 test: ## all tests, on the simulated sled
 	@mkdir -p bin
-	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories CGO_ENABLED=0 $(GO) test -timeout 20m ./test/histories # by itself: it plays as many as it has time for; below, its result is cached
+	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories CGO_ENABLED=0 $(GO) test -timeout 40m ./test/histories # by itself: it plays as many as it has time for; below, its result is cached
 	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants SLEDCTL_PEERS=$(CURDIR)/bin/peers CGO_ENABLED=0 $(GO) test -timeout 40m ./...
 	@cat bin/lattice 2>/dev/null || echo 'lattice: cached; $(GO) test -count=1 -v -run TestLattice ./test/lattice says how many'
 	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./test/matrix says how many cases'
