@@ -68,7 +68,7 @@ func (b bench) looks(ctx context.Context) ([]row, error) {
 	if err := status("status, 40 running: own time", 20*time.Millisecond, some, 40); err != nil {
 		return nil, err
 	}
-	rest, err := some.atRest(ctx, 40, "40")
+	rest, err := some.atRest(ctx, 40, "40", 2*time.Second, 10*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (b bench) looks(ctx context.Context) ([]row, error) {
 	if err := status("status, 1,000 running: own time", 60*time.Millisecond, full, vms); err != nil {
 		return nil, err
 	}
-	if rest, err = full.atRest(ctx, vms, "1,000"); err != nil {
+	if rest, err = full.atRest(ctx, vms, "1,000", 20*time.Second, time.Minute); err != nil {
 		return nil, err
 	}
 	rows = append(rows, rest)

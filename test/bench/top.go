@@ -10,35 +10,31 @@ import (
 	"github.com/sledctl/sledctl/illumos/kstat"
 )
 
-// atRest measures what top takes in a second in which nobody types: it lists the VMs and
-// reads the kernel's counters every 2 s, and with every fifth look it asks for the status. What
-// it draws meanwhile takes less than a millisecond (TestAScreenIsDrawnSoon of commands/top).
-func (s machine) atRest(ctx context.Context, vms int, called string) (row, error) {
-	const n, looks, seconds = 11, 5, 10
+// atRest measures what top takes in a second in which nobody types, where every so often it
+// lists the VMs and reads the kernel's counters, and less often asks for the status: with many
+// VMs more rarely (TestItLooksMoreRarelyAtMany of commands/top). What it draws meanwhile takes
+// less than a millisecond (TestAScreenIsDrawnSoon there).
+func (s machine) atRest(ctx context.Context, vms int, called string, look, status time.Duration) (row, error) {
+	const n = 11
 	var own times
 	for range n {
-		var sum time.Duration
-		for look := range looks {
-			lines := [][]string{{"instance", "list", "-o", "json"}}
-			if look == 0 {
-				lines = append(lines, []string{"status", "-o", "json"})
-			}
-			for _, line := range lines {
-				r, err := s.run(ctx, nil, line...)
-				if err != nil {
-					return row{}, err
-				}
-				sum += r.own()
-			}
-			counting, err := s.counting(ctx, vms)
-			if err != nil {
-				return row{}, err
-			}
-			sum += counting
+		list, err := s.run(ctx, nil, "instance", "list", "-o", "json")
+		if err != nil {
+			return row{}, err
 		}
-		own = append(own, sum/seconds)
+		whole, err := s.run(ctx, nil, "status", "-o", "json")
+		if err != nil {
+			return row{}, err
+		}
+		counting, err := s.counting(ctx, vms)
+		if err != nil {
+			return row{}, err
+		}
+		perSecond := func(own, every time.Duration) time.Duration { return time.Duration(float64(own) / every.Seconds()) }
+		own = append(own, perSecond(list.own()+counting, look)+perSecond(whole.own(), status))
 	}
-	return timed("top at rest, "+called+" running: own time in a second", 10*time.Millisecond, own.median(), fmt.Sprintf("(n=%d)", n)), nil
+	what := fmt.Sprintf("top at rest, %s running, which looks every %v: own time in a second", called, look)
+	return timed(what, 10*time.Millisecond, own.median(), fmt.Sprintf("(n=%d)", n)), nil
 }
 
 // counting is the own time of reading the kernel's counters.
