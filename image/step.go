@@ -11,6 +11,11 @@ import (
 
 // Write writes a disk to a device that reads as zeros, as a new volume does: what is a hole is
 // not written. Whose step it is makes the device, and removes it if this fails.
+//
+// Guess volume-takes-writes: what is written to /dev/zvol/rdsk/DATASET of a new volume, at any sector,
+// is there once the device was synced and closed, and the rest reads as zeros (zvol_write of
+// usr/src/uts/common/fs/zfs/zvol.c).
+// Check: `sledctl image import FILE --name a; sledctl image export a OUT; cmp FILE OUT`
 type Write struct {
 	Image  *Image
 	From   string // the file, for messages
