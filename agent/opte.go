@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// What the control plane asks of a VM's place in the network is done by OPTE,
-// which a sled of sledctl does not have. So what would attach something is
-// refused, and what would detach something succeeds at once: nothing of the kind
-// exists.
+// A VM has the place in the network that it was registered with: sledctl changes none of
+// it while the VM exists. So what would attach something that the VM does not have is
+// refused, and so is what would detach something that it has; the rest needs nothing.
 
-// errNoOPTE is why something cannot be attached.
-const errNoOPTE = "this sled has no OPTE: VMs have no %s"
+// errAsRegistered is why something cannot be attached.
+const errAsRegistered = "a VM keeps the %s that it was registered with: none is attached or detached later"
 
 // known wants a VM that is there. Of any other the sled agent says but that it
 // failed (omicron sled-agent/src/instance_manager.rs).
@@ -40,18 +41,33 @@ func attach[B any](things string) func(*server, call) (any, *api.Error) {
 		if empty, ok := any(body).(interface{ Empty() bool }); ok && empty.Empty() {
 			return nil, nil
 		}
-		return nil, api.BadRequest(fmt.Sprintf(errNoOPTE, things))
+		return nil, api.BadRequest(fmt.Sprintf(errAsRegistered, things))
 	}
 }
 
-// detach succeeds: nothing is attached.
-func detach[B any](s *server, c call) (any, *api.Error) {
-	var body B
-	if err := c.decode(&body); err != nil {
-		return nil, err
+// externalIP attaches an external address, or detaches one, where that changes nothing; else it is refused.
+func externalIP(attach bool) func(*server, call) (any, *api.Error) {
+	return func(s *server, c call) (any, *api.Error) {
+		var body api.ExternalIP
+		if err := c.decode(&body); err != nil {
+			return nil, err
+		}
+		v, refused := s.known(c)
+		if refused != nil {
+			return nil, refused
+		}
+		r, err := s.work.record(c.Context(), v.Instance)
+		if err != nil {
+			return nil, api.Internal(err)
+		}
+		has := slices.ContainsFunc(r.Spec.NICs, func(n record.NIC) bool {
+			return n.Ephemeral == body.Value.String() || slices.Contains(n.Floating, body.Value.String())
+		})
+		if has != attach {
+			return nil, api.BadRequest(fmt.Sprintf(errAsRegistered, "external addresses"))
+		}
+		return nil, nil
 	}
-	_, err := s.known(c)
-	return nil, err
 }
 
 // detachSubnets succeeds: no subnet is attached.
@@ -79,7 +95,7 @@ func (s *server) multicast(c call) (any, *api.Error) {
 		return nil, err
 	}
 	if body.Join != nil {
-		return nil, api.BadRequest(fmt.Sprintf(errNoOPTE, "multicast groups"))
+		return nil, api.BadRequest(fmt.Sprintf(errAsRegistered, "multicast groups"))
 	}
 	return nil, nil
 }
@@ -109,10 +125,10 @@ func withVMs(all []endpoint) []endpoint {
 	first, groups, subnets := api.Version{Major: 1}, api.Version{Major: 7}, api.Version{Major: 18}
 	vm := "/vmms/{propolis_id}"
 	return append(all,
-		endpoint{method: http.MethodPut, path: vm + "/external-ip", id: "vmm_put_external_ip", summary: "Attach an external address, which no VM has here",
-			since: first, body: api.ExternalIP{}, serve: attach[api.ExternalIP]("external addresses")},
-		endpoint{method: http.MethodDelete, path: vm + "/external-ip", id: "vmm_delete_external_ip", summary: "Detach an external address", since: first,
-			body: api.ExternalIP{}, serve: detach[api.ExternalIP]},
+		endpoint{method: http.MethodPut, path: vm + "/external-ip", id: "vmm_put_external_ip", summary: "Attach an external address, which a VM has or does not get",
+			since: first, body: api.ExternalIP{}, serve: externalIP(true)},
+		endpoint{method: http.MethodDelete, path: vm + "/external-ip", id: "vmm_delete_external_ip", summary: "Detach an external address, which a VM keeps if it has it", since: first,
+			body: api.ExternalIP{}, serve: externalIP(false)},
 		endpoint{method: http.MethodPut, path: vm + "/multicast-group", id: "vmm_join_multicast_group", summary: "Join a multicast group, in which no VM is here", since: groups,
 			body: api.Multicast{}, serve: (*server).multicast},
 		endpoint{method: http.MethodDelete, path: vm + "/multicast-group", id: "vmm_leave_multicast_group", summary: "Leave a multicast group", since: groups,

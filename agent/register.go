@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/localdisk"
 )
 
 // register makes a VM known, so that it can be run. A known VM stays
@@ -171,16 +172,11 @@ func checkZvols(d spec.Document, zvols []api.Zvol) *api.Error {
 		has[d.Spec.Components[key].(spec.FileStorage).Path] = true
 	}
 	for _, z := range zvols {
-		name := "oxp_" + z.Pool.String()
-		switch z.Type {
-		case "local_storage_unencrypted":
-			name += "/local_storage_unencrypted/"
-		case "local_storage_encrypted":
-			name += "/crypt/local_storage/"
-		default:
+		disk := localdisk.Record{ID: z.Dataset, Pool: "oxp_" + z.Pool.String(), Encrypted: z.Type == "local_storage_encrypted"}
+		if !disk.Encrypted && z.Type != "local_storage_unencrypted" {
 			return api.BadRequest(fmt.Sprintf("delegated_zvols: unknown variant `%s`", z.Type))
 		}
-		if device := "/dev/zvol/rdsk/" + name + z.Dataset.String() + "/vol"; !has[device] {
+		if device := disk.Device(); !has[device] {
 			return api.BadRequest(fmt.Sprintf("delegated_zvols: %s is no disk of the spec", device))
 		}
 	}

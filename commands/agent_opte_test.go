@@ -106,6 +106,15 @@ func TestNICsInVPCsArePorts(t *testing.T) {
 	if len(seen) != len(want) {
 		t.Errorf("%q", seen)
 	}
+	// It keeps the external addresses that it came with: what changes nothing succeeds, the rest is refused.
+	for _, c := range []struct {
+		method, ip string
+		status     int
+	}{{"PUT", "203.0.113.9", 204}, {"PUT", "203.0.113.10", 400}, {"DELETE", "203.0.113.9", 400}, {"DELETE", "203.0.113.10", 204}} {
+		if status, answer := a.Send(c.method, "/vmms/"+vm+"/external-ip", sledtest.LatestAPI, `{"type":"floating","value":"`+c.ip+`"}`); status != c.status {
+			t.Errorf("%s %s: %d %s", c.method, c.ip, status, answer)
+		}
+	}
 	if status, now := a.Want(vm, "stopped"); status != 200 || now != "stopping" {
 		t.Errorf("stop: %d %q", status, now)
 	}

@@ -37,7 +37,7 @@ func TestWhatTheAgentAnswers(t *testing.T) {
 		isOver    = `"error_code":"NO_SUCH_INSTANCE","message":"Gone"`
 		internal  = `"error_code":"Internal","message":"Internal Server Error"`
 		notFound  = `"message":"Not Found"`
-		noOPTE    = `this sled has no OPTE`
+		noOPTE    = `that it was registered with: none is attached or detached later`
 	)
 	unknown := uuid.NewString()
 	disk := "/disks/" + uuid.NewString() + "/snapshot"

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/host/fault"
 )
@@ -139,3 +140,30 @@ func (*CommandError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives what it means, so that errors.Is(err, host.ErrBusy) works.
 func (e *CommandError) Unwrap() error { return e.Means }
+
+// How long what is busy is left alone: twice as long each time.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = time.Second
+)
+
+// Patiently repeats what is ErrBusy until the context ends, with pauses from 20 ms to 1 s; the
+// error then says for how long it was busy. Attempts are counted from 0.
+func Patiently(ctx context.Context, try func(attempt int) error) error {
+	began := time.Now()
+	pause := firstPause
+	for attempt := 0; ; attempt++ {
+		err := try(attempt)
+		if !errors.Is(err, ErrBusy) {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w: busy for %v: %w", err, time.Since(began).Round(time.Millisecond), context.Cause(ctx))
+		}
+		pause = min(2*pause, longestPause)
+	}
+}

@@ -214,30 +214,18 @@ func (s Delete) Do(ctx context.Context, h host.Host) error {
 	if err := ValidateName(s.Name); err != nil {
 		return fmt.Errorf("delete VNIC: %w", err)
 	}
-	began := time.Now()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	err := host.Patiently(ctx, func(attempt int) error {
 		err := s.once(ctx, h)
-		switch {
-		case err == nil || errors.Is(err, host.ErrNotFound) && pause != firstPause:
+		if attempt > 0 && errors.Is(err, host.ErrNotFound) {
 			return nil
-		case !errors.Is(err, host.ErrBusy):
-			return fmt.Errorf("delete VNIC %s: %w", s.Name, err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("delete VNIC %s: busy for %v: %w", s.Name, time.Since(began).Round(time.Millisecond), errors.Join(err, ctx.Err()))
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete VNIC %s: %w", s.Name, err)
 	}
+	return nil
 }
-
-// How long a busy VNIC is left alone: twice as long each time.
-const (
-	firstPause   = 20 * time.Millisecond
-	longestPause = time.Second
-)
 
 // once looks whose it is and tries to delete it.
 func (s Delete) once(ctx context.Context, h host.Host) error {

@@ -2,42 +2,18 @@ package zfs
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
 )
 
-// How long what is busy is left alone: twice as long each time.
-const (
-	firstPause   = 20 * time.Millisecond
-	longestPause = time.Second
-)
-
-// patiently repeats what is host.ErrBusy until the context ends. Attempts are
-// counted from 0.
+// patiently repeats what is host.ErrBusy (host.Patiently).
 //
 // Guess free-after-halt: a file system is free within seconds after its zone was halted: what is
 // busy is tried again, with pauses from 20 ms to 1 s, until the step's deadline.
 // Check: `sledctl trace --slowest 5` after `instance stop`
 func patiently(ctx context.Context, try func(attempt int) error) error {
-	began := time.Now()
-	pause := firstPause
-	for attempt := 0; ; attempt++ {
-		err := try(attempt)
-		if !errors.Is(err, host.ErrBusy) {
-			return err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("%w: busy for %v: %w", err, time.Since(began).Round(time.Millisecond), context.Cause(ctx))
-		}
-		pause = min(2*pause, longestPause)
-	}
+	return host.Patiently(ctx, try)
 }
 
 // cleanUpTime is what a step that failed has for taking back what it made,

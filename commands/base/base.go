@@ -170,20 +170,6 @@ func newRetire(env *cli.Env) *cobra.Command {
 	m.Add(cmd, false)
 	env.AddOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string {
-		view, err := env.View(ctx)
-		if err != nil {
-			return nil
-		}
-		all, err := base.All(view)
-		if err != nil {
-			return nil
-		}
-		var names []string
-		for _, b := range all {
-			names = append(names, b.Zone)
-		}
-		return names
-	})
+	cli.CompleteArgs(cmd, cli.Recorded(env, base.All, func(b base.Record) string { return b.Zone }))
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
 )
 
 // CompleteArgs offers words for a command's arguments. Completion never fails:
@@ -74,6 +75,24 @@ func takesFile(usage string) bool {
 	return slices.ContainsFunc([]string{"FILE", "DIR", "PATH", "COMMAND"}, func(word string) bool { return strings.Contains(usage, word) })
 }
 
+// Recorded offers a name of each record that the ledger has of a kind, as far as they can be read.
+func Recorded[T any](e *Env, all func(ledger.View) ([]T, error), name func(T) string) func(context.Context) []string {
+	return func(ctx context.Context) (names []string) {
+		view, err := e.View(ctx)
+		if err != nil {
+			return nil
+		}
+		records, err := all(view)
+		if err != nil {
+			return nil
+		}
+		for _, r := range records {
+			names = append(names, name(r))
+		}
+		return names
+	}
+}
+
 // CompleteLinks offers the links that a VNIC may be over.
 func (e *Env) CompleteLinks(ctx context.Context) []string {
 	h, err := e.Host()
@@ -86,7 +105,7 @@ func (e *Env) CompleteLinks(ctx context.Context) []string {
 	}
 	var names []string
 	for _, l := range links {
-		if l.Class != "vnic" {
+		if l.Class != "vnic" && !inventory.IsMisc(l) { // nor a port of OPTE
 			names = append(names, l.Name)
 		}
 	}

@@ -112,17 +112,7 @@ func attachedVolumes(view ledger.View) (map[string][]string, error) {
 
 // CompleteVolumes offers the names of volumes.
 func CompleteVolumes(e *Env) func(context.Context) []string {
-	return func(ctx context.Context) (names []string) {
-		view, err := e.View(ctx)
-		if err != nil {
-			return nil
-		}
-		all, _ := volume.All(view) // what cannot be read is not offered
-		for _, r := range all {
-			names = append(names, r.Name)
-		}
-		return names
-	}
+	return Recorded(e, volume.All, func(r volume.Record) string { return r.Name })
 }
 
 // withVolumes has instances made with volumes of their own, and deleted with those that are set to.

@@ -24,7 +24,7 @@ standard output.`,
 		Args: cobra.ExactArgs(2),
 		RunE: env.Run(func(ctx context.Context, args []string) error { return runExport(ctx, env, args[0], args[1]) }),
 	}
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return names(ctx, env) })
+	cli.CompleteArgs(cmd, names(env))
 	return cmd
 }
 

@@ -91,7 +91,7 @@ func newGet(env *cli.Env) *cobra.Command {
 		}),
 	}
 	env.AddOutput(cmd)
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return names(ctx, env) })
+	cli.CompleteArgs(cmd, names(env))
 	return cmd
 }
 
@@ -113,20 +113,9 @@ func notFound(ref string) error {
 	return &cli.NotFoundError{What: "image " + ref, List: "sledctl image list"}
 }
 
-func names(ctx context.Context, e *cli.Env) []string {
-	view, err := e.View(ctx)
-	if err != nil {
-		return nil
-	}
-	all, err := image.All(view)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, r := range all {
-		names = append(names, r.Name)
-	}
-	return names
+// names offers those of images.
+func names(e *cli.Env) func(context.Context) []string {
+	return cli.Recorded(e, image.All, func(r image.Record) string { return r.Name })
 }
 
 func newDelete(env *cli.Env) *cobra.Command {
@@ -156,7 +145,7 @@ func newDelete(env *cli.Env) *cobra.Command {
 	m.Add(cmd, false)
 	env.AddOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return names(ctx, env) })
+	cli.CompleteArgs(cmd, names(env))
 	return cmd
 }
 

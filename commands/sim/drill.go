@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
@@ -120,7 +121,7 @@ func (d *driller) create(ctx context.Context) error {
 			if err := d.run(ctx, "zfs", "create", "-V", "40G", volume); err != nil {
 				return err
 			}
-			wanted.Disks = []record.Disk{{Path: record.ZvolDirectory + volume}}
+			wanted.Disks = []record.Disk{{Path: naming.VolumeDevices + volume}}
 		}
 		request := instance.EnsureRequest{Verb: "instance ensure", Wanted: wanted}
 		if vm.protected {

@@ -84,17 +84,9 @@ func localDisksShown(ctx context.Context, e *cli.Env) ([]shownLocalDisk, error) 
 	return shown, err
 }
 
-// completeLocalDisks offers the recorded local disks.
-func completeLocalDisks(ctx context.Context, e *cli.Env) []string {
-	shown, err := localDisksShown(ctx, e)
-	if err != nil {
-		return nil
-	}
-	var ids []string
-	for _, v := range shown {
-		ids = append(ids, v.ID.String())
-	}
-	return ids
+// ids offers those of the recorded local disks.
+func ids(e *cli.Env) func(context.Context) []string {
+	return cli.Recorded(e, localdisk.All, func(r localdisk.Record) string { return r.ID.String() })
 }
 
 // placeFlags are the flags that say where a local disk lies.
@@ -139,7 +131,7 @@ disk of an instance that names its device: instance ensure --disk DEVICE.`,
 	cmd.Flags().Var(cli.SizeFlag{Value: &size}, "size", "of the local disk")
 	cmd.Flags().Var(cli.SizeFlag{Value: &quota}, "quota", "of the dataset in which it lies (default: 70M more for each GiB)")
 	env.AddOutput(cmd)
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeLocalDisks(ctx, env) })
+	cli.CompleteArgs(cmd, ids(env))
 	return cmd
 }
 
@@ -185,7 +177,7 @@ func newLocalDiskDelete(env *cli.Env) *cobra.Command {
 	placeFlags(env, cmd, &place)
 	env.AddOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeLocalDisks(ctx, env) })
+	cli.CompleteArgs(cmd, ids(env))
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
 )
@@ -36,7 +37,7 @@ func TestTree(t *testing.T) {
 		return r
 	}
 	vms := []record.Record{
-		vm("web10", healthy), vm("web2", healthy, record.ZvolDirectory+"rpool/volumes/web2"), vm("db1", lost), vm("off1", "", "/data/off1.img"),
+		vm("web10", healthy), vm("web2", healthy, naming.VolumeDevices+"rpool/volumes/web2"), vm("db1", lost), vm("off1", "", "/data/off1.img"),
 	}
 	streams, out, _ := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 75})
 	if err := tree(streams.Out, branches(items, known, vms)); err != nil {

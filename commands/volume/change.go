@@ -53,7 +53,6 @@ instance knows it by its path.`,
 
 func newSet(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
-	var guard, noGuard, follow, noFollow bool
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Protect a volume, or let it go with its instance",
 		Long: `Protect a volume, or let it go with its instance. volume delete refuses one that is protected. A volume goes with the instance that has it as a
@@ -70,10 +69,10 @@ disk if it is set to --delete-with-instance; by default it stays.`,
 		}
 		return runChange(ctx, env, m, c)
 	})
-	flags.BoolVar(&guard, "protect", false, "have volume delete refuse it")
-	flags.BoolVar(&noGuard, "no-protect", false, "have volume delete remove it")
-	flags.BoolVar(&follow, "delete-with-instance", false, "have instance delete remove it, too")
-	flags.BoolVar(&noFollow, "keep", false, "have instance delete keep it")
+	flags.Bool("protect", false, "have volume delete refuse it")
+	flags.Bool("no-protect", false, "have volume delete remove it")
+	flags.Bool("delete-with-instance", false, "have instance delete remove it, too")
+	flags.Bool("keep", false, "have instance delete keep it")
 	cmd.MarkFlagsMutuallyExclusive("protect", "no-protect")
 	cmd.MarkFlagsMutuallyExclusive("delete-with-instance", "keep")
 	ofOne(env, cmd, &m)
@@ -145,11 +144,7 @@ func runAdopt(ctx context.Context, e *cli.Env, m cli.Mutation) error {
 		return failure.WithReport(err, report)
 	}
 	if m.Dry() {
-		for _, r := range adopted {
-			report.Plan.Why += "would record volume " + r.Name + "\n"
-		}
-		_, err = e.Streams.Out.Write([]byte(report.Plan.Why))
-		return err
+		return e.PrintPlan(m, report)
 	}
 	var all []volume.Status
 	for _, r := range adopted {

@@ -168,8 +168,12 @@ func Image(pool string, id uuid.UUID) (dataset string, ok bool) {
 	return path.Join(path.Dir(parent.Dataset), imagePrefix+id.String()), ok
 }
 
-// VolumeDevice is the device of a volume to which bytes are written (usr/src/uts/common/fs/zfs/zvol.c).
-func VolumeDevice(dataset string) string { return "/dev/zvol/rdsk/" + dataset }
+// VolumeDevices is where the raw devices of volumes are, by the names of their datasets
+// (usr/src/uts/common/fs/zfs/zvol.c).
+const VolumeDevices = "/dev/zvol/rdsk/"
+
+// VolumeDevice is the raw device of a volume.
+func VolumeDevice(dataset string) string { return VolumeDevices + dataset }
 
 // Debug is the dataset of a pool for what is kept for inspection after a
 // failure: crypt/debug of a U.2's pool, debug of an M.2's (U2_DEBUG_DATASET and

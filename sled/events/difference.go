@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -64,7 +65,7 @@ func fields(r record.Record) []Change {
 		field("name", r.Name), field("run", r.Wanted), field("cpus", strconv.Itoa(r.Spec.CPUs)), field("cpu-cap", unless(r.Spec.CPUCap == 0, r.Spec.CPUCap)),
 		field("memory", record.SizeText(r.Spec.Memory)),
 		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool), field("start-order", unless(r.Spec.StartOrder == 0, r.Spec.StartOrder)),
-		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, record.ZvolDirectory) })),
+		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, naming.VolumeDevices) })),
 		field("nics", nics), field("cloud-init", map[bool]string{true: r.Spec.CloudInit.Text()}[r.Spec.CloudInit != nil]), field("protected", map[bool]string{true: "yes"}[r.Protected]),
 	}
 }

@@ -143,6 +143,7 @@ func (s Settings) ObserveIn(
 		return nil, err
 	}
 	b, work, lost := s.Blueprint(), atWork(view), s.lostPools(view, inv)
+	still := sync.OnceValue(func() map[string]bool { return openNow(ctx, env) })
 	all := make([]Instance, len(records))
 	gate := make(chan struct{}, asked)
 	var wg sync.WaitGroup
@@ -158,6 +159,8 @@ func (s Settings) ObserveIn(
 			look.open = open.Verb
 			if holder, alive := operation.Alive(ctx, env, open.Subject); alive {
 				look.atWork, look.holder = true, &holder
+			} else if now := still(); now != nil && !now[open.ID] { // it has ended since the ledger was read
+				look.atWork = true
 			}
 		}
 		if r.Incarnation != nil {
@@ -186,6 +189,19 @@ func (s Settings) ObserveIn(
 	}
 	wg.Wait()
 	return all, nil
+}
+
+// openNow are the ids of the intents that are open by now; nil: they could not be read.
+func openNow(ctx context.Context, env operation.Env) map[string]bool {
+	view, err := operation.Decided(ctx, env, true)
+	if err != nil {
+		return nil
+	}
+	open := map[string]bool{}
+	for _, intent := range operation.Open(view) {
+		open[intent.ID] = true
+	}
+	return open
 }
 
 // opened are the open intents, by what they are about.

@@ -9,9 +9,16 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/operation/operationtest"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -92,5 +99,38 @@ func TestTheStatusOfAnInstanceWhosePropolisIsDownIsUnknown(t *testing.T) {
 	}
 	if got := statusIn(c.Blueprint(), half(r), prepared().bring(c, r, atAddress).look()); got.State != record.Creating {
 		t.Errorf("of one that is being made: %+v", got)
+	}
+}
+
+// A verb that ended after the ledger was read, and before its lock was tried, has not died: else who
+// watches would be told for an instant that it did not finish.
+func TestAVerbThatEndedMeanwhileDidNotDie(t *testing.T) {
+	for ended, want := range map[bool]string{true: "is running", false: "started and did not finish"} {
+		s := sim.New(sim.Options{Seed: 1}, hosttest.Files)
+		defer s.Close()
+		env := operationtest.New(t, s.Host())
+		book, err := env.Ledger(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		update := func(facts ...ledger.Fact) {
+			t.Helper()
+			if _, err := book.Update(t.Context(), func(ledger.View) ([]ledger.Fact, error) { return facts, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := made(t, settings(), web(1))
+		incarnation := *r.Incarnation
+		incarnation.Boot, r.Incarnation = "", &incarnation // as on this sled, which has no boot yet
+		intent := `{"verb":"instance delete","subject":"` + record.Subject(r.ID) + `"}`
+		update(ledger.Fact{Key: naming.KeyIntent + "1", Value: []byte(intent)})
+		before := operationtest.View(t, env)
+		if ended {
+			update(operation.Forget("1"))
+		}
+		all, err := Settings{}.ObserveIn(t.Context(), env, before, []record.Record{r}, &inventory.Inventory{})
+		if err != nil || !strings.Contains(all[0].Status.Reason, want) {
+			t.Errorf("ended is %v: %+v, %v", ended, all, err)
+		}
 	}
 }

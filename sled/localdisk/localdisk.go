@@ -46,6 +46,9 @@ func QuotaFor(size uint64) uint64 {
 	return size + (size+1<<30-1)>>30*(70<<20)
 }
 
+// depth is how far below its pool the dataset of a local disk lies at most.
+const depth = 3
+
 // seen is what was found of one local disk.
 type seen struct {
 	can   []Record                 // where it could lie
@@ -63,20 +66,23 @@ func (p Place) look(ctx context.Context, h host.Host) (seen, error) {
 		kind, _ := naming.ParsePool(name)
 		return kind != naming.ExternalPool || p.Pool != "" && p.Pool != name
 	})
-	tops, err := zfs.Sizeless(ctx, h, pools, 2, nil)
+	names, err := zfs.Sizeless(ctx, h, pools, depth, nil)
 	if err != nil {
 		return got, err
 	}
 	for _, pool := range pools {
 		for _, encrypted := range []bool{false, true} {
-			above, there := find(tops, naming.LocalStorage(pool, encrypted).Dataset)
+			above, there := find(names, naming.LocalStorage(pool, encrypted).Dataset)
 			if !there || above.Type != zfs.TypeFilesystem || !above.Mounted {
 				continue
 			}
 			at := Record{ID: p.ID, Pool: pool, Encrypted: encrypted}
 			got.can = append(got.can, at)
+			if _, exists := find(names, at.Dataset()); !exists {
+				continue
+			}
 			tree, err := zfs.List(ctx, h, []string{at.Dataset()}, append(zfs.Extended(), naming.PropertyLocalDisk))
-			if err != nil && !errors.Is(err, host.ErrNotFound) {
+			if err != nil && !errors.Is(err, host.ErrNotFound) { // it went meanwhile
 				return got, err
 			}
 			if err == nil {

@@ -38,7 +38,7 @@ func (r Record) Dataset() string {
 func (r Record) Volume() string { return r.Dataset() + "/vol" }
 
 // Device is what a zone is given of it.
-func (r Record) Device() string { return path.Join("/dev/zvol/rdsk", r.Volume()) }
+func (r Record) Device() string { return naming.VolumeDevice(r.Volume()) }
 
 // Subject is what an operation on it locks, and the key of its record.
 func Subject(id uuid.UUID) string { return naming.KeyLocalDisk + id.String() }

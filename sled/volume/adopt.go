@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"strings"
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
@@ -37,29 +38,37 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, dryRun bool) ([]
 				}
 				adopted, d.OnSuccess = append(adopted, r), append(d.OnSuccess, f)
 			}
+			d.Plan.Why = wouldRecord(adopted)
 			return d, nil
 		},
 	})
 	return adopted, report, err
 }
 
+// wouldRecord is what a dry run prints, as nothing is done on the host; empty: nothing is recorded.
+func wouldRecord(all []Record) string {
+	var names []string
+	for _, r := range all {
+		names = append(names, r.Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "would record these volumes: " + strings.Join(names, ", ")
+}
+
 // marked are the volumes that carry a mark, with all that a record needs.
 func marked(ctx context.Context, h host.Host) ([]zfs.Dataset, error) {
-	inv, err := lookAlone(ctx, h)
+	inv, err := lookAloneAt(ctx, h, "volblocksize", "refreservation")
 	if err != nil {
 		return nil, err
 	}
 	datasets, _ := inv.Datasets()
 	var all []zfs.Dataset
 	for _, d := range datasets {
-		if mark(d) == "" {
-			continue
+		if mark(d) != "" {
+			all = append(all, d)
 		}
-		full, err := zfs.Get(ctx, h, d.Name, naming.PropertyVolume, "volsize", "volblocksize", "refreservation")
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, full)
 	}
 	return all, nil
 }

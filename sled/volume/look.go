@@ -63,7 +63,13 @@ func look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
 
 // lookAlone is look for a change: it refuses next to another owner.
 func lookAlone(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
+	return lookAloneAt(ctx, h)
+}
+
+// lookAloneAt is lookAlone with more properties of each dataset.
+func lookAloneAt(ctx context.Context, h host.Host, properties ...string) (*inventory.Inventory, error) {
 	want := Wants()
+	want.User = append(want.User, properties...)
 	want.Parts = append(want.Parts, inventory.Rival)
 	inv := inventory.Look(ctx, h, want)
 	return inv, inv.Know(want.Parts...)

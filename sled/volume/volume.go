@@ -37,11 +37,8 @@ type Record struct {
 	Created time.Time `json:"created"`
 }
 
-// Devices is where the raw devices of volumes are, by the names of their datasets.
-const Devices = "/dev/zvol/rdsk/"
-
 // Path is the raw device of the volume: the disk of a VM that has it.
-func (r Record) Path() string { return Devices + r.Dataset }
+func (r Record) Path() string { return naming.VolumeDevice(r.Dataset) }
 
 // Subject is what an operation on a volume locks: the key of its record.
 func Subject(id string) string { return naming.KeyVolume + id }

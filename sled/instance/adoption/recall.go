@@ -95,7 +95,7 @@ func gathered(s Defaults, c Chooser, seen Inspection) (record.Memo, error) {
 		return record.Memo{}, err
 	}
 	for _, device := range seen.Config.Devices {
-		if strings.HasPrefix(device, record.ZvolDirectory) {
+		if strings.HasPrefix(device, naming.VolumeDevices) {
 			m.Disks = append(m.Disks, record.Disk{Path: device})
 		}
 	}

@@ -41,8 +41,8 @@ type Row struct {
 	Verdict string `json:"verdict"`
 	// Change is what was added (+) and removed (-), where that is shorter.
 	Change string `json:"change,omitempty"`
-	// LimitsOnly says that what differs of a guest NIC is what it is held to.
-	LimitsOnly bool `json:"-"`
+	// Mendable says that ensure puts it back while the VM runs on.
+	Mendable bool `json:"-"`
 }
 
 // The verdicts.

@@ -40,8 +40,8 @@ func (c Comparison) Next() []Next {
 }
 
 // mendable reports whether all that differs is put back while the VM runs on: the cap in the
-// configuration of its zone, and what its guest NICs are held to.
+// configuration of its zone, and what its guest NICs are held to, or were told.
 func (c Comparison) mendable() bool {
 	all := c.Differing()
-	return len(all) > 0 && !slices.ContainsFunc(all, func(r Row) bool { return !r.LimitsOnly && r.Field != "zone "+zone.CPUCap })
+	return len(all) > 0 && !slices.ContainsFunc(all, func(r Row) bool { return !r.Mendable && r.Field != "zone "+zone.CPUCap })
 }

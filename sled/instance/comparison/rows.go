@@ -83,7 +83,7 @@ func nicRows(i instance.Instance, look seen) []Row {
 	for n, nic := range i.Spec.NICs {
 		row := Row{Field: fmt.Sprintf("nic %d", n), Wanted: nicText(nic), Observed: unseen}
 		if i.Incarnation != nil && n < len(i.Incarnation.Guests) {
-			row.Observed, row.Verdict, row.LimitsOnly = guestOf(i.Record, look, i.Incarnation.Guests[n])
+			row.Observed, row.Verdict, row.Mendable = guestOf(i.Record, look, i.Incarnation.Guests[n])
 		}
 		all = append(all, row)
 	}
@@ -91,12 +91,12 @@ func nicRows(i instance.Instance, look seen) []Row {
 }
 
 // guestOf is linkOf, and what a guest VNIC is not held to although it should be, or is
-// although it should not, if its limits are all that differs.
-func guestOf(r record.Record, look seen, v record.VNIC) (observed, verdict string, limited bool) {
+// although it should not; mendable, if ensure puts it back while the VM runs on.
+func guestOf(r record.Record, look seen, v record.VNIC) (observed, verdict string, mendable bool) {
 	observed, verdict = linkOf(look, v)
 	if in, asked := look.ports[v.Name]; verdict == Same && asked {
 		if lacks := ports.Lacks(r, v, in); lacks != "" {
-			return v.Name + ", " + lacks, Differs, false
+			return v.Name + ", " + lacks, Differs, true
 		}
 	}
 	limits, read := look.limits[v.Name]

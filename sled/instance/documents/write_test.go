@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -27,7 +28,7 @@ func TestADocumentIsWrittenInTheOrderOfThePage(t *testing.T) {
 		Spec: record.Spec{
 			CPUs: 4, Memory: 8 << 30, Pool: "oxp_a",
 			Address: record.Address{Mode: record.Static, Prefix: netip.MustParsePrefix("10.77.0.20/16"), Gateway: netip.MustParseAddr("10.77.0.1")},
-			Disks:   []record.Disk{{Path: record.ZvolDirectory + "rpool/volumes/web1"}, {Path: `/images/"a" b.iso`, ReadOnly: true}},
+			Disks:   []record.Disk{{Path: naming.VolumeDevices + "rpool/volumes/web1"}, {Path: `/images/"a" b.iso`, ReadOnly: true}},
 			NICs:    []record.NIC{{Over: "net0", MAC: "02:08:20:01:02:03", VLAN: 100}, {Over: "net1", MAC: "02:08:20:01:02:04"}},
 		},
 	}

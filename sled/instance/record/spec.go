@@ -62,10 +62,10 @@ type NewDisk struct {
 	Follows bool `json:"delete_with_instance,omitempty"`
 }
 
-const ZvolDirectory = "/dev/zvol/rdsk/"
-
 // Volume is the dataset of a disk that is a volume.
-func (d Disk) Volume() (dataset string, ok bool) { return strings.CutPrefix(d.Path, ZvolDirectory) }
+func (d Disk) Volume() (dataset string, ok bool) {
+	return strings.CutPrefix(d.Path, naming.VolumeDevices)
+}
 
 // NIC is a network interface of the guest.
 type NIC struct {
@@ -218,10 +218,10 @@ func (d Disk) Normal() (Disk, error) {
 		return d, nil
 	}
 	if rest, ok := strings.CutPrefix(d.Path, "/dev/zvol/dsk/"); ok {
-		d.Path = ZvolDirectory + rest
+		d.Path = naming.VolumeDevice(rest)
 	}
 	if d.Path != "" && !strings.HasPrefix(d.Path, "/") && strings.Contains(d.Path, "/") {
-		d.Path = ZvolDirectory + d.Path
+		d.Path = naming.VolumeDevice(d.Path)
 	}
 	if !path.IsAbs(d.Path) || path.Clean(d.Path) != d.Path || d.Path == "/" || strings.ContainsAny(d.Path, "\"\n,") {
 		return Disk{}, &InputError{Field: "disk", Value: d.Path, Want: "the name of a volume, an absolute file name, or POOL/NAME"}
