@@ -77,13 +77,13 @@ func (o Output) Screen(s *Stream) bool {
 	return o.Format == FormatAuto && o.Columns == nil && s.Terminal
 }
 
-// Fold breaks lines for a screen, at blanks, with room for the "# " of a comment; it is nil
-// where the stream is no screen.
-func (o Output) Fold(s *Stream) func(line string) string {
+// Fold breaks lines for a screen, at blanks, and leaves some columns free; it is nil where the
+// stream is no screen.
+func (o Output) Fold(s *Stream) func(line string, free int) string {
 	if !o.Screen(s) {
 		return nil
 	}
-	return func(line string) string { return Folded(line, s.Width()-len("# ")) }
+	return func(line string, free int) string { return Folded(line, s.Width()-free) }
 }
 
 // format is the one that a stream gets.

@@ -356,7 +356,7 @@ func TestTextFoldsWhatIsNotCopied(t *testing.T) {
 			host.WaitLine("all is well"), {Kind: host.LineRun, Text: "zoneadm -z z boot"},
 		}}},
 	}}
-	got, err := p.Text(true, func(line string) string {
+	got, err := p.Text(true, func(line string, _ int) string {
 		return strings.ReplaceAll(strings.ReplaceAll(line, ": ", ":\n    "), " is", "\n    is")
 	})
 	if err != nil {

@@ -47,14 +47,14 @@ func (p Plan) words() *strings.Replacer {
 // explain, each action is followed by
 // the commands that it runs, indented, ready for a shell once unindented. Fold breaks
 // what is read and not copied: it returns a line as several, of which the later ones
-// are indented; nil leaves all lines as they are.
-func (p Plan) Text(explain bool, fold func(line string) string) (string, error) {
+// are indented and leave so many columns free; nil leaves all lines as they are.
+func (p Plan) Text(explain bool, fold func(line string, free int) string) (string, error) {
 	rows, err := p.Rows()
 	if err != nil {
 		return "", err
 	}
 	if fold == nil {
-		fold = func(line string) string { return line }
+		fold = func(line string, _ int) string { return line }
 	}
 	verb := 0
 	for _, r := range rows {
@@ -62,21 +62,21 @@ func (p Plan) Text(explain bool, fold func(line string) string) (string, error) 
 	}
 	var b strings.Builder
 	if p.Why != "" {
-		b.WriteString(comment(fold("# "+p.Why)) + "\n")
+		b.WriteString(comment(fold("# "+p.Why, len(sign))) + "\n")
 	}
 	for _, r := range rows {
 		heading := string(r.Change) + " " + pad(r.Verb, verb) + "  " + r.Object
 		if r.Why != "" {
 			heading += ": " + r.Why // not in a column: names are long
 		}
-		b.WriteString(fold(heading) + "\n")
+		b.WriteString(fold(heading, 0) + "\n")
 		if !explain {
 			continue
 		}
 		for _, line := range r.Lines {
 			text := indent(line)
 			if line.Kind == host.LineWait {
-				text = comment(fold(text))
+				text = comment(fold(text, len(sign)))
 			}
 			b.WriteString(text + "\n")
 		}
@@ -84,14 +84,17 @@ func (p Plan) Text(explain bool, fold func(line string) string) (string, error) 
 	return b.String(), nil
 }
 
+// sign begins a comment.
+const sign = "# "
+
 // comment has each further line of a folded comment be one, too.
 func comment(folded string) string {
 	first, more, broken := strings.Cut(folded, "\n")
 	if !broken {
 		return first
 	}
-	const sign = "    # "
-	return first + "\n" + sign + strings.ReplaceAll(strings.TrimLeft(more, " "), "\n    ", "\n"+sign)
+	const next = "\n    "
+	return first + next + sign + strings.ReplaceAll(strings.TrimLeft(more, " "), next, next+sign)
 }
 
 // indent leaves the body of a here-document where it is: indented, it would
