@@ -25,3 +25,17 @@ const cleanUpTime = 60 * time.Second
 func cleanUp(ctx context.Context, cause error, undo func(context.Context) error) error {
 	return host.CleanUp(ctx, cleanUpTime, cause, undo)
 }
+
+// unlessDone is nil where a command that failed has done its work all the same: it may have been
+// killed behind it. Whoever looks has the time of a cleaning up, as the step's own may be over.
+func unlessDone(ctx context.Context, cause error, done func(context.Context) bool) error {
+	if !isCommandError(cause) {
+		return cause
+	}
+	ctx, release := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer release()
+	if done(ctx) {
+		return nil
+	}
+	return cause
+}

@@ -176,7 +176,10 @@ func (s GrowVolume) Do(ctx context.Context, h host.Host) error {
 		err = &ShrinkError{Dataset: s.Dataset, Is: d.Volsize, Want: s.Size}
 	}
 	if err == nil {
-		err = run(ctx, h, setCommand(s.Dataset, s.property()), s.Dataset)
+		err = unlessDone(ctx, run(ctx, h, setCommand(s.Dataset, s.property()), s.Dataset), func(ctx context.Context) bool {
+			is, err := the(ctx, h, s.Dataset, d.GUID, "volsize")
+			return err == nil && is.Volsize == s.Size
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("grow volume %s: %w", s.Dataset, err)
@@ -186,12 +189,16 @@ func (s GrowVolume) Do(ctx context.Context, h host.Host) error {
 
 // Do renames it.
 func (s RenameVolume) Do(ctx context.Context, h host.Host) error {
+	var d Dataset
 	err := ValidateName(s.To)
 	if err == nil {
-		_, err = the(ctx, h, s.Dataset, s.GUID)
+		d, err = the(ctx, h, s.Dataset, s.GUID)
 	}
 	if err == nil {
-		err = run(ctx, h, renameCommand(s.Dataset, s.To), s.Dataset, s.To)
+		err = unlessDone(ctx, run(ctx, h, renameCommand(s.Dataset, s.To), s.Dataset, s.To), func(ctx context.Context) bool {
+			_, err := the(ctx, h, s.To, d.GUID)
+			return err == nil
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("rename volume %s to %s: %w", s.Dataset, s.To, err)

@@ -29,16 +29,16 @@ func TestWhereAnImageIsKept(t *testing.T) {
 	inv := inventory.Of(inventory.Listings{Datasets: []zfs.Dataset{{Name: "tank", Available: 1 << 20}, {Name: "big", Available: 4 << 20}, {Name: "oxi_11111111-1111-4111-8111-111111111111", Available: 1 << 40}}})
 	pools := []string{"tank", "big", "gone", "oxi_11111111-1111-4111-8111-111111111111"}
 	at := operation.Stamp{ID: "22222222-2222-4222-8222-222222222222", Now: time.Unix(0, 0)}
-	r, err := Want{Name: "x", Source: source(t, 2<<20)}.record(pools, inv, at)
+	r, err := Want{Name: "x", Source: source(t, 2<<20)}.record(pools, inv, nil, at)
 	if err != nil || r.Dataset != "big/sledctl_image_"+at.ID || r.Size != 2<<20 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	_, err = Want{Name: "x", Pool: "tank", Source: source(t, 2<<20)}.record(pools, inv, at)
+	_, err = Want{Name: "x", Pool: "tank", Source: source(t, 2<<20)}.record(pools, inv, nil, at)
 	if e, ok := errors.AsType[*NoRoomError](err); !ok || e.Needs != 2<<20 || e.Has != 1<<20 {
 		t.Errorf("%v", err)
 	}
 	for _, pool := range []string{"gone", "other", "oxi_11111111-1111-4111-8111-111111111111"} {
-		_, err := Want{Name: "x", Pool: pool, Source: source(t, 512)}.record(pools, inv, at)
+		_, err := Want{Name: "x", Pool: pool, Source: source(t, 512)}.record(pools, inv, nil, at)
 		if e, ok := errors.AsType[*NoPoolError](err); !ok || strings.Join(e.Pools, " ") != "tank big" {
 			t.Errorf("%s: %v", pool, err)
 		}

@@ -129,7 +129,7 @@ func (e *NoPoolError) Error() string {
 func (*NoPoolError) Kind() fault.Kind { return fault.NotFound }
 
 // Import makes an image of a source. One of the name that was made of the same file is left as
-// it is. Pools are those that may hold zones. Errors: *NameError,
+// it is, or made again where its pool has it no more. Pools are those that may hold zones. Errors: *NameError,
 // *ExistsError, *NoRoomError, *NoPoolError; those of operation.Run.
 func Import(ctx context.Context, env operation.Env, want Want, pools []string, dryRun bool) (Status, operation.Report, error) {
 	made := Status{State: Ready, Clones: []string{}}
@@ -146,13 +146,18 @@ func Import(ctx context.Context, env operation.Env, want Want, pools []string, d
 			case there && want.same(is) && status(is, inv).State == Ready:
 				made = status(is, inv)
 				return operation.Decision{}, nil
-			case there:
+			case there && (!want.same(is) || !lost(is, inv)):
 				return operation.Decision{}, &ExistsError{Record: is}
 			}
-			if made.Record, err = want.record(pools, inv, at); err != nil {
+			left := unfinished(view, inv, subject(want.Name))
+			if made.Record, err = want.record(pools, inv, left, at); err != nil {
 				return operation.Decision{}, err
 			}
-			return want.decision(made.Record, unfinished(view, inv, subject(want.Name)))
+			d, err := want.decision(made.Record, left)
+			if there {
+				d.OnSuccess = []ledger.Fact{{Key: is.key()}}
+			}
+			return d, err
 		},
 		Seal: func(ctx context.Context, h host.Host) ([]ledger.Fact, error) {
 			d, err := zfs.Get(ctx, h, made.Dataset)
@@ -183,13 +188,30 @@ func (want Want) same(is Record) bool {
 	return want.SHA256 == is.SHA256 && (want.Pool == "" || want.Pool == is.Pool)
 }
 
-// record chooses the pool, and is what will be recorded.
-func (want Want) record(pools []string, inv *inventory.Inventory, at operation.Stamp) (Record, error) {
+// lost reports whether an image's pool is there, and its volume is not: a pool in memory is empty
+// after a reboot.
+func lost(r Record, inv *inventory.Inventory) bool {
+	_, pool := inv.Dataset(r.Pool)
+	_, volume := inv.Dataset(r.Dataset)
+	return pool && !volume
+}
+
+// record chooses the pool, and is what will be recorded. What is left of an earlier import of the
+// name goes first.
+func (want Want) record(pools []string, inv *inventory.Inventory, left []zfs.Dataset, at operation.Stamp) (Record, error) {
 	id, err := uuid.Parse(at.ID)
 	if err != nil {
 		return Record{}, err
 	}
-	room := func(pool string) uint64 { d, _ := inv.Dataset(pool); return d.Available }
+	room := func(pool string) uint64 {
+		d, _ := inv.Dataset(pool)
+		for _, l := range left {
+			if l.Type == zfs.TypeVolume && strings.HasPrefix(l.Name, pool+"/") {
+				d.Available += l.Used
+			}
+		}
+		return d.Available
+	}
 	pools = slices.DeleteFunc(slices.Clone(pools), func(pool string) bool {
 		_, ok := naming.Image(pool, id)
 		_, there := inv.Dataset(pool)

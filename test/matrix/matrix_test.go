@@ -125,7 +125,7 @@ func rows() []row {
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
 		{name: "rekey", config: secretTuned(), prepare: func(s *scene) { s.Secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
 		{name: "local disk", config: withLocalDisks(), line: localDisk, ends: []string{"storage local-disk delete " + localDiskID}},
-		{name: "another quota of a local disk", config: withLocalDisks(), ready: []string{localDisk}, line: localDisk + " --quota 2G", ends: []string{"storage local-disk delete " + localDiskID}},
+		{name: "another quota of a local disk", config: withLocalDisks(), ready: []string{localDisk}, line: localDisk + " --quota 2G", alters: true, ends: []string{"storage local-disk delete " + localDiskID}},
 		{name: "no local disk", config: withLocalDisks(), ready: []string{localDisk}, line: "storage local-disk delete " + localDiskID, ends: []string{}},
 		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true},
 	}
