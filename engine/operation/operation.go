@@ -429,3 +429,8 @@ func Open(view ledger.View) []OpenIntent {
 	}
 	return open
 }
+
+// IsOpen reports whether a subject has an open intent.
+func IsOpen(view ledger.View, subject string) bool {
+	return slices.ContainsFunc(Open(view), func(o OpenIntent) bool { return o.Subject == subject })
+}

@@ -72,11 +72,13 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 	return s.status(report.View, made, used), report, nil
 }
 
-// AsWanted finds a volume that is recorded as it is wanted, and made.
+// AsWanted finds a volume that is recorded as it is wanted, and made, and which no operation has
+// begun to change or to delete.
 func AsWanted(view ledger.View, want Wanted) (Record, bool) {
 	r, err := Find(view, want.Name)
 	want.Size = zfs.VolumeSize(want.Size)
-	return r, err == nil && r.GUID != "" && r.differs(want) == nil && (r.Follows || !want.Follow) && (r.Protected || !want.Protect)
+	return r, err == nil && r.GUID != "" && r.differs(want) == nil && (r.Follows || !want.Follow) && (r.Protected || !want.Protect) &&
+		!operation.IsOpen(view, Subject(r.ID))
 }
 
 // explained says who holds what where zfs itself found no room: another program was faster, or a

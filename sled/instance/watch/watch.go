@@ -184,7 +184,7 @@ func overtaken(now ledger.View, was record.Record) bool {
 	if err != nil || !known || !is.Updated.Equal(was.Updated) || is.Generation != was.Generation || is.Wanted != was.Wanted {
 		return true
 	}
-	return slices.ContainsFunc(operation.Open(now), func(o operation.OpenIntent) bool { return o.Subject == record.Subject(was.ID) })
+	return operation.IsOpen(now, record.Subject(was.ID))
 }
 
 // tells reports whether the instance has a machine that tells its states: it
