@@ -110,7 +110,7 @@ func TestAStepDescribesTheFlagsThatItUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	help := helpOf(cmd, PageWidth)
-	for text, want := range map[string]bool{"volume, or file of the host": true, "pool for the zone": true, "virtual CPUs": false, "guest NIC": false, "--cloud-init, --cpus": true, "sledctl help flags": true} {
+	for text, want := range map[string]bool{"volume, file of the host, or image to clone": true, "pool for the zone": true, "virtual CPUs": false, "guest NIC": false, "--cloud-init, --cpus": true, "sledctl help flags": true} {
 		if strings.Contains(help, text) != want {
 			t.Errorf("%q is in the help: %v, want %v:\n%s", text, !want, want, help)
 		}

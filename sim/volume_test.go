@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -35,6 +36,14 @@ func TestVolumesHoldWhatIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		return p
+	}
+	properties := func(names, dataset string) string {
+		t.Helper()
+		r, err := h.Run(t.Context(), host.Command{Program: "zfs", Args: []string{"get", "-Hp", "-o", "value", names, dataset}})
+		if err != nil || r.Exit != 0 {
+			t.Fatalf("%v %s", err, r.Stderr)
+		}
+		return strings.Join(strings.Fields(string(r.Stdout)), " ")
 	}
 	const raw, block = "/dev/zvol/rdsk/rpool/v", "/dev/zvol/dsk/rpool/v"
 	run("create", "-s", "-V", "64M", "rpool/v")
@@ -67,6 +76,22 @@ func TestVolumesHoldWhatIsWritten(t *testing.T) {
 	if err != nil || string(read(raw, 0)) != "more" || string(read(block, 32<<20)) != "late" {
 		t.Errorf("%v: %q, %q", err, read(raw, 0), read(block, 32<<20))
 	}
+	run("clone", "-o", "sledctl:x=y", "rpool/v@s", "rpool/w")
+	run("set", "volsize=128M", "rpool/w")
+	if got := read("/dev/zvol/rdsk/rpool/w", 0); string(got) != "here" {
+		t.Errorf("a clone has %q", got)
+	}
+	if got := read("/dev/zvol/rdsk/rpool/w", 100<<20); !bytes.Equal(got, make([]byte, 4)) {
+		t.Errorf("behind the end of its origin a clone has %q", got)
+	}
+	if got := properties("volsize,volblocksize,refreservation,origin", "rpool/w"); got != "134217728 8192 0 rpool/v@s" {
+		t.Errorf("a clone is %s", got)
+	}
+	run("set", "refreservation=auto", "rpool/w")
+	if got := properties("refreservation", "rpool/w"); got != "140509184" {
+		t.Errorf("%s bytes are kept for 128 MiB", got)
+	}
+	run("destroy", "rpool/w")
 	trees := func() int {
 		entries, err := s.World().Files().ReadDir("/.datasets")
 		if err != nil {

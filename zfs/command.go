@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,12 +80,16 @@ func rollbackCommand(snapshot string) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"rollback", snapshot}}
 }
 
-func withOptions(subcommand string, properties []Property, name string) host.Command {
-	args := []string{subcommand}
+func withOptions(subcommand string, properties []Property, names ...string) host.Command {
+	return host.Command{Program: "zfs", Args: slices.Concat([]string{subcommand}, options(properties), names)}
+}
+
+// options are properties as a command that makes something takes them.
+func options(properties []Property) (args []string) {
 	for _, p := range properties {
 		args = append(args, "-o", p.Name+"="+p.Value)
 	}
-	return host.Command{Program: "zfs", Args: append(args, name)}
+	return args
 }
 
 func setCommand(dataset string, p Property) host.Command {

@@ -76,6 +76,8 @@ func TestStepLines(t *testing.T) {
 		{Snapshot{Name: "tank/a@b", Properties: []Property{{"x:y", "1"}}}, "zfs.snapshot", []string{"zfs snapshot -o x:y=1 tank/a@b"}},
 		{Destroy{Dataset: "tank/a", GUID: "1"}, "zfs.destroy", []string{"zfs unmount tank/a", "zfs destroy tank/a"}},
 		{Destroy{Dataset: "tank/v", Type: TypeVolume}, "zfs.destroy", []string{"zfs destroy tank/v"}},
+		{CloneVolume{Snapshot: "tank/v@s", Dataset: "tank/w", Properties: []Property{{"x:y", "1"}}}, "zfs.clone-volume", []string{"zfs clone -o x:y=1 tank/v@s tank/w"}},
+		{CloneVolume{Snapshot: "tank/v", Dataset: "tank/w"}, "zfs.clone-volume", nil},
 		{DestroySnapshot{Name: "tank/a@b"}, "zfs.destroy-snapshot", []string{"zfs destroy tank/a@b"}},
 		{DestroySnapshots{Dataset: "tank/a", Snapshot: "b"}, "zfs.destroy-snapshots", []string{"zfs destroy -r tank/a@b"}},
 		{

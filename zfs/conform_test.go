@@ -57,6 +57,7 @@ func TestSteps(t *testing.T) {
 			Name: "that is thin", Sled: on(), Again: host.ErrExists,
 			Step: zfs.CreateVolume{Dataset: "rpool/v", Size: 1 << 40, Block: 16 << 10, Thin: true, Properties: []zfs.Property{{Name: "x:y", Value: "1"}}},
 		},
+		steptest.Case{Step: zfs.CloneVolume{Snapshot: "rpool/v@s", Dataset: "rpool/w"}, Sled: on(volume, zfs.Snapshot{Name: "rpool/v@s"}), Again: host.ErrExists},
 		steptest.Case{Step: zfs.GrowVolume{Dataset: "rpool/v", Size: 2 << 20}, Sled: on(volume)},
 		steptest.Case{Step: zfs.RenameVolume{Dataset: "rpool/v", To: "rpool/w"}, Sled: on(volume), Again: host.ErrNotFound},
 		steptest.Case{Step: zfs.Protect{Directory: "/new", Make: true}, Sled: on()},

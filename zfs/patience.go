@@ -27,7 +27,7 @@ func cleanUp(ctx context.Context, cause error, undo func(context.Context) error)
 }
 
 // unlessDone is nil where a command that failed has done its work all the same: it may have been
-// killed behind it. Whoever looks has the time of a cleaning up, as the step's own may be over.
+// killed behind it. The look has the time of a cleaning up, as the step's own may be over.
 func unlessDone(ctx context.Context, cause error, done func(context.Context) bool) error {
 	if !isCommandError(cause) {
 		return cause

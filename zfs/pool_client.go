@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -168,11 +169,7 @@ func searched(dir string) []string {
 }
 
 func createPoolCommand(pool, device string, properties []Property) host.Command {
-	args := []string{"create"}
-	for _, p := range properties {
-		args = append(args, "-o", p.Name+"="+p.Value)
-	}
-	return host.Command{Program: "zpool", Args: append(args, pool, device)}
+	return host.Command{Program: "zpool", Args: slices.Concat([]string{"create"}, options(properties), []string{pool, device})}
 }
 
 func setPoolCommand(pool string, p Property) host.Command {

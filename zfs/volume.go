@@ -12,7 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 )
 
-// Volumes: made at a size, grown, and renamed. None is ever made smaller: what lies behind
+// Volumes: made at a size, or cloned from a snapshot of one, grown, and renamed. None is ever made smaller: what lies behind
 // its new end would be lost.
 
 // The sizes of a volume's blocks in bytes, powers of 2: what zfs takes
@@ -59,6 +59,14 @@ type CreateVolume struct {
 	Properties  []Property // set in the same command
 }
 
+// CloneVolume makes a volume that begins as a snapshot of another of its pool, with the size and the
+// blocks of that; nothing is kept back for it. One of its name must not exist (host.ErrExists), the
+// snapshot must (host.ErrNotFound).
+type CloneVolume struct {
+	Snapshot, Dataset string
+	Properties        []Property // set in the same command
+}
+
 // GrowVolume makes a volume larger, also one that is in use. What is kept back for it grows
 // with it (zfs_add_synthetic_resv of libzfs_dataset.c). GUID must be the dataset's
 // (*OtherError); a size below the present one is a *ShrinkError.
@@ -92,6 +100,9 @@ func (e *ShrinkError) Unwrap() error { return host.ErrRefused }
 func (CreateVolume) Verb() string { return "zfs.create-volume" }
 
 // Verb names the step.
+func (CloneVolume) Verb() string { return "zfs.clone-volume" }
+
+// Verb names the step.
 func (GrowVolume) Verb() string { return "zfs.grow-volume" }
 
 // Verb names the step.
@@ -99,6 +110,9 @@ func (RenameVolume) Verb() string { return "zfs.rename-volume" }
 
 // Undo is Destroy.
 func (s CreateVolume) Undo() any { return Destroy{Dataset: s.Dataset, Type: TypeVolume} }
+
+// Undo is Destroy.
+func (s CloneVolume) Undo() any { return Destroy{Dataset: s.Dataset, Type: TypeVolume} }
 
 // Undo is nil: it is not made smaller again.
 func (GrowVolume) Undo() any { return nil }
@@ -112,6 +126,14 @@ func (s CreateVolume) Explain() []host.Line {
 		return nil
 	}
 	return []host.Line{host.CommandLine(createVolumeCommand(s))}
+}
+
+// Explain is the zfs clone.
+func (s CloneVolume) Explain() []host.Line {
+	if s.check() != nil {
+		return nil
+	}
+	return []host.Line{host.CommandLine(cloneVolumeCommand(s))}
 }
 
 // Explain is the zfs set.
@@ -140,32 +162,49 @@ func (s CreateVolume) check() error {
 	return nil
 }
 
+func (s CloneVolume) check() error {
+	return errors.Join(ValidateSnapshotName(s.Snapshot), ValidateName(s.Dataset), validateProperties(s.Properties))
+}
+
 // Do creates it. Only a volume that did not exist before is removed again.
 func (s CreateVolume) Do(ctx context.Context, h host.Host) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("create volume: %w", err)
 	}
-	_, err := Get(ctx, h, s.Dataset)
+	pool, _, _ := strings.Cut(s.Dataset, "/")
+	return makeVolume(ctx, h, "create", s.Dataset, createVolumeCommand(s), pool)
+}
+
+// Do clones it. Only a volume that did not exist before is removed again.
+func (s CloneVolume) Do(ctx context.Context, h host.Host) error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("clone volume: %w", err)
+	}
+	return makeVolume(ctx, h, "clone", s.Dataset, cloneVolumeCommand(s), s.Snapshot)
+}
+
+// makeVolume makes a volume by a command that names it, and another object.
+func makeVolume(ctx context.Context, h host.Host, how, dataset string, c host.Command, other string) error {
+	_, err := Get(ctx, h, dataset)
 	if err == nil {
-		err = fmt.Errorf("create volume %s: %w", s.Dataset, host.ErrExists)
+		err = fmt.Errorf("%s volume %s: %w", how, dataset, host.ErrExists)
 	}
 	if !errors.Is(err, host.ErrNotFound) {
 		return err
 	}
-	pool, _, _ := strings.Cut(s.Dataset, "/")
-	if err = run(ctx, h, createVolumeCommand(s), s.Dataset, pool); err == nil {
+	if err = run(ctx, h, c, dataset, other); err == nil {
 		return nil
 	}
-	err = fmt.Errorf("create volume %s: %w", s.Dataset, err)
+	err = fmt.Errorf("%s volume %s: %w", how, dataset, err)
 	if !isCommandError(err) || errors.Is(err, host.ErrExists) { // another program's, since we looked
 		return err
 	}
 	return cleanUp(ctx, err, func(ctx context.Context) error {
-		d, err := Get(ctx, h, s.Dataset)
+		d, err := Get(ctx, h, dataset)
 		if err != nil {
 			return err
 		}
-		return Destroy{Dataset: s.Dataset, GUID: d.GUID, Type: TypeVolume}.Do(ctx, h)
+		return Destroy{Dataset: dataset, GUID: d.GUID, Type: TypeVolume}.Do(ctx, h)
 	})
 }
 
@@ -221,10 +260,11 @@ func createVolumeCommand(s CreateVolume) host.Command {
 		args = append(args, "-s")
 	}
 	args = append(args, "-V", strconv.FormatUint(s.Size, 10), "-o", "volblocksize="+strconv.FormatUint(s.Block, 10))
-	for _, p := range s.Properties {
-		args = append(args, "-o", p.Name+"="+p.Value)
-	}
-	return host.Command{Program: "zfs", Args: append(args, s.Dataset)}
+	return host.Command{Program: "zfs", Args: append(append(args, options(s.Properties)...), s.Dataset)}
+}
+
+func cloneVolumeCommand(s CloneVolume) host.Command {
+	return withOptions("clone", s.Properties, s.Snapshot, s.Dataset)
 }
 
 func renameCommand(name, to string) host.Command {

@@ -2,6 +2,7 @@ package zfs_test
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
@@ -40,6 +41,32 @@ func TestAVolumeForWhichThereIsNoRoomIsErrSpace(t *testing.T) {
 	}
 	r.do(zfs.CreateVolume{Dataset: "rpool/v", Size: 1 << 20, Block: zfs.DefaultBlock})
 	if err := (zfs.GrowVolume{Dataset: "rpool/v", Size: 1 << 50}).Do(t.Context(), r.host); !errors.Is(err, zfs.ErrSpace) {
+		t.Error(err)
+	}
+}
+
+// A clone begins as its snapshot is, grows beyond it, and the pool keeps nothing back for it but what it
+// is asked to.
+func TestAClonedVolumeHasTheSizeOfItsSnapshot(t *testing.T) {
+	r := simulated(t)
+	r.do(
+		zfs.CreateVolume{Dataset: "rpool/v", Size: 1 << 20, Block: 16 << 10}, zfs.Snapshot{Name: "rpool/v@s"}, zfs.GrowVolume{Dataset: "rpool/v", Size: 2 << 20},
+		zfs.CloneVolume{Snapshot: "rpool/v@s", Dataset: "rpool/w"},
+	)
+	if is := r.get("rpool/w", "volsize"); is.Volsize != 1<<20 || is.Origin != "rpool/v@s" || is.Used > 1<<20 {
+		t.Errorf("%+v", is)
+	}
+	r.do(zfs.GrowVolume{Dataset: "rpool/w", Size: 1 << 30}, zfs.Set{Dataset: "rpool/w", Name: "refreservation", Value: "auto"})
+	if is := r.get("rpool/w", "volsize"); is.Volsize != 1<<30 || is.Used != zfs.Reservation(1<<30, 16<<10) {
+		t.Errorf("%+v, reckoned %d", is, zfs.Reservation(1<<30, 16<<10))
+	}
+	if err := (zfs.CloneVolume{Snapshot: "rpool/v@none", Dataset: "rpool/x"}).Do(t.Context(), r.host); !errors.Is(err, host.ErrNotFound) {
+		t.Error(err)
+	}
+	if err := (zfs.CloneVolume{Snapshot: "rpool/v@s", Dataset: "rpool/w"}).Do(t.Context(), r.host); !errors.Is(err, host.ErrExists) {
+		t.Error(err)
+	}
+	if err := (zfs.Set{Dataset: "rpool/w", Name: "refreservation", Value: strconv.Itoa(1 << 50)}).Do(t.Context(), r.host); !errors.Is(err, zfs.ErrSpace) {
 		t.Error(err)
 	}
 }

@@ -16,10 +16,12 @@ import (
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/sled/volume"
+	"github.com/sledctl/sledctl/zfs"
 )
 
 // StorageSettings are what storage takes from the configuration.
@@ -93,7 +95,7 @@ func Volumes(e *Env) (volume.Settings, operation.Env, error) {
 		return volume.Settings{}, env, err
 	}
 	namespace, err := SledName(c, env.Host.Files())
-	return volume.Settings{Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes}, env, err
+	return volume.Settings{Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imageOf}, env, err
 }
 
 // attachedVolumes names the instances that have volumes as disks, by the volumes' datasets.
@@ -110,22 +112,33 @@ func attachedVolumes(view ledger.View) (map[string][]string, error) {
 	return has, err
 }
 
+// imageOf is an image for a volume that begins as it.
+func imageOf(view ledger.View, name string) (volume.Image, error) {
+	r, err := image.Get(view, name)
+	return volume.Image{Name: r.Name, Pool: r.Pool, Snapshot: r.Snapshot(), Size: zfs.VolumeSize(uint64(r.Size)), Block: zfs.DefaultBlock}, err
+}
+
 // CompleteVolumes offers the names of volumes.
 func CompleteVolumes(e *Env) func(context.Context) []string {
 	return Recorded(e, volume.All, func(r volume.Record) string { return r.Name })
 }
 
+// CompleteImages offers the names of images.
+func CompleteImages(e *Env) func(context.Context) []string {
+	return Recorded(e, image.All, func(r image.Record) string { return r.Name })
+}
+
 // withVolumes has instances made with volumes of their own, and deleted with those that are set to.
 func withVolumes(c config.Config, s *instance.Settings) {
-	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes}
+	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imageOf}
 	s.Followers = func(view ledger.View, inv *inventory.Inventory, datasets []string) (instance.Followers, error) {
 		f, err := of.Follow(view, inv, datasets)
 		return instance.Followers(f), err
 	}
 	s.MakeVolume = func(ctx context.Context, env operation.Env, name string, d record.NewDisk, dryRun, keep bool) (string, operation.Report, error) {
-		want := volume.Wanted{Name: name, Size: d.Size, Block: d.Block, Pool: d.Pool, Thin: d.Thin, Follow: d.Follows}
+		want := volume.Wanted{Name: name, Image: d.Image, Size: d.Size, Block: d.Block, Pool: d.Pool, Thin: d.Thin, Follow: d.Follows}
 		if view, err := operation.Decided(ctx, env, dryRun); err == nil {
-			if r, made := volume.AsWanted(view, want); made { // nothing is locked, and nothing written
+			if r, made := of.AsWanted(view, want); made { // nothing is locked, and nothing written
 				return r.Path(), operation.Report{}, nil
 			}
 		}

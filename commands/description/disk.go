@@ -7,10 +7,13 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// parseDisk reads a disk that exists, as record.ParseDisk does, or, if it begins with a size, one
-// that is made with the instance: size=N[,pool=P][,block-size=N][,thin][,delete-with-instance].
+// newDisk is how a disk is written that is made with the instance.
+const newDisk = "image=NAME, size=N or both, and any of pool=P, block-size=N, thin, delete-with-instance"
+
+// parseDisk reads a disk that exists, as record.ParseDisk does, or, if it begins with a size or an
+// image, one that is made with the instance.
 func parseDisk(text string) (record.Disk, error) {
-	if !strings.HasPrefix(text, "size=") {
+	if !strings.HasPrefix(text, "size=") && !strings.HasPrefix(text, "image=") {
 		return record.ParseDisk(text)
 	}
 	d := record.Disk{New: &record.NewDisk{}}
@@ -18,6 +21,8 @@ func parseDisk(text string) (record.Disk, error) {
 		key, value, _ := strings.Cut(word, "=")
 		var err error
 		switch {
+		case key == "image" && value != "" && d.New.Image == "":
+			d.New.Image = value
 		case key == "size" && d.New.Size == 0:
 			d.New.Size, err = terminal.ParseSize(value)
 		case key == "block-size" && d.New.Block == 0:
@@ -29,7 +34,7 @@ func parseDisk(text string) (record.Disk, error) {
 		case word == "delete-with-instance":
 			d.New.Follows = true
 		default:
-			return d, &record.InputError{Field: "disk", Value: text, Want: "size=N[,pool=P][,block-size=N][,thin][,delete-with-instance]"}
+			return d, &record.InputError{Field: "disk", Value: text, Want: newDisk}
 		}
 		if err != nil {
 			return d, &record.InputError{Field: "disk", Value: text, Want: "sizes as 20G: " + word}

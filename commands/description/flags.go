@@ -30,11 +30,11 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 		return err
 	}}, "cpu-cap", "processors that the VM keeps busy at most, e.g. 1.5 (0: no cap)")
 	flags.Var(cli.SizeFlag{Value: &w.Memory}, "memory", "guest memory, e.g. 8G")
-	flags.Var(cli.FuncFlag{Kind: "NAME|PATH|size=N[,…]", Read: func(s string) error {
+	flags.Var(cli.FuncFlag{Kind: "NAME|PATH|image=NAME[,…]|size=N[,…]", Read: func(s string) error {
 		d, err := parseDisk(s)
 		w.Disks = append(w.Disks, d)
 		return err
-	}}, "disk", "volume, or file of the host; repeatable")
+	}}, "disk", "volume, file of the host, or image to clone; repeatable")
 	cli.CompleteNameOrFile(env, cmd, "disk", cli.CompleteVolumes(env))
 	flags.Var(cli.FuncFlag{Kind: "[over=LINK][,mac=M][,vlan=V][,max-bw=N][,allow-ip=IP]…", Read: func(s string) error {
 		n, err := record.ParseNIC(s)

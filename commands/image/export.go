@@ -24,7 +24,7 @@ standard output.`,
 		Args: cobra.ExactArgs(2),
 		RunE: env.Run(func(ctx context.Context, args []string) error { return runExport(ctx, env, args[0], args[1]) }),
 	}
-	cli.CompleteArgs(cmd, names(env))
+	cli.CompleteArgs(cmd, cli.CompleteImages(env))
 	return cmd
 }
 
@@ -37,25 +37,19 @@ func runExport(ctx context.Context, e *cli.Env, ref, file string) error {
 	if err != nil {
 		return err
 	}
-	if file == "-" {
-		there, err := image.Export(ctx, h, view, ref, stream{e.Streams.Out})
-		if err == nil && !there {
-			err = notFound(ref)
-		}
-		return err
+	r, err := image.Get(view, ref)
+	if err != nil {
+		return view.Absent(err)
 	}
-	if _, there, err := image.Find(view, ref); err != nil {
-		return err
-	} else if !there {
-		return notFound(ref)
+	if file == "-" {
+		return image.Export(ctx, h, r, stream{e.Streams.Out})
 	}
 	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	s := &sparse{file: out}
-	_, err = image.Export(ctx, h, view, ref, s)
-	if err == nil {
+	if err = image.Export(ctx, h, r, s); err == nil {
 		err = out.Truncate(s.size)
 	}
 	if err == nil {

@@ -2,8 +2,10 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,31 +93,25 @@ func newGet(env *cli.Env) *cobra.Command {
 		}),
 	}
 	env.AddOutput(cmd)
-	cli.CompleteArgs(cmd, names(env))
+	cli.CompleteArgs(cmd, cli.CompleteImages(env))
 	return cmd
 }
 
 // show prints one image, by its name or id.
 func show(ctx context.Context, e *cli.Env, ref string) error {
-	all, err := listed(ctx, e)
+	view, err := e.View(ctx)
 	if err != nil {
 		return err
 	}
-	for _, i := range all {
-		if i.Name == ref || i.ID == ref {
-			return imageList().PrintOne(e.Streams.Out, e.Output, i)
-		}
+	r, err := image.Get(view, ref)
+	if err != nil {
+		return view.Absent(err)
 	}
-	return notFound(ref)
-}
-
-func notFound(ref string) error {
-	return &cli.NotFoundError{What: "image " + ref, List: "sledctl image list"}
-}
-
-// names offers those of images.
-func names(e *cli.Env) func(context.Context) []string {
-	return cli.Recorded(e, image.All, func(r image.Record) string { return r.Name })
+	all, err := listed(ctx, e)
+	if i := slices.IndexFunc(all, func(i image.Status) bool { return i.ID == r.ID }); i >= 0 {
+		return imageList().PrintOne(e.Streams.Out, e.Output, all[i])
+	}
+	return cmp.Or[error](err, &image.NotFoundError{Name: ref}) // it went meanwhile
 }
 
 func newDelete(env *cli.Env) *cobra.Command {
@@ -135,7 +131,7 @@ func newDelete(env *cli.Env) *cobra.Command {
 			case err != nil:
 				return failure.WithReport(err, report)
 			case !there && mustExist:
-				return notFound(args[0])
+				return &image.NotFoundError{Name: args[0]}
 			case m.Dry():
 				return env.PrintPlan(m, report)
 			}
@@ -145,7 +141,7 @@ func newDelete(env *cli.Env) *cobra.Command {
 	m.Add(cmd, false)
 	env.AddOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
-	cli.CompleteArgs(cmd, names(env))
+	cli.CompleteArgs(cmd, cli.CompleteImages(env))
 	return cmd
 }
 

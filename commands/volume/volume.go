@@ -49,6 +49,7 @@ func volumeList() terminal.List[volume.Status] {
 		yes("thin", func(v volume.Status) bool { return v.Thin }),
 		yes("protected", func(v volume.Status) bool { return v.Protected }),
 		yes("delete_with_instance", func(v volume.Status) bool { return v.Follows }),
+		{Name: "image", Value: func(v volume.Status) string { return v.Image }, Extra: true},
 		extra(bytes("block_size", func(v volume.Status) uint64 { return v.Block })),
 		{Name: "path", Value: func(v volume.Status) string { return v.Device }, Extra: true},
 		{Name: "dataset", Value: func(v volume.Status) string { return v.Dataset }, Extra: true},
@@ -170,31 +171,38 @@ func newCreate(env *cli.Env) *cobra.Command {
 		Use: "create NAME", Short: "Create a volume, to be a disk of a VM",
 		Long: `Create a volume, to be a disk of a VM: sledctl instance ensure web1 --disk NAME. It lies on the pool with the most room, or on
 --pool, and is encrypted where the pool's zones are. Its size is rounded up to a multiple of 128K. The pool keeps room for all
-of it, unless it is --thin. A volume that exists as it is asked for is left as it is; one that differs is a conflict (exit 5).
+of it, unless it is --thin. With --image it begins as that image, on the pool of the image, and is at least as large: it is cloned,
+which takes no time, and no room for what both have in common (but the pool keeps room for all of it, if it may change). A volume that exists as it is asked for is left as it is; one that differs is a conflict (exit 5).
 
 sledctl refuses (exit 8) what the pool has no room for, and says who holds what. 1/32 of the pool stays free.`,
 		Example: `  sledctl volume create db1 --size 100G
-  sledctl volume create scratch --size 1T --thin --block-size 64K`,
+  sledctl volume create scratch --size 1T --thin --block-size 64K
+  sledctl volume create web1-root --image debian-13 --size 20G`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			want.Name = args[0]
-			if size == nil {
+			if size == nil && want.Image == "" {
 				return &cli.UsageError{Text: "volume create: --size is missing", Advice: "run: sledctl volume create " + args[0] + " --size 20G"}
 			}
-			if want.Size = *size; block != nil {
+			if size != nil {
+				want.Size = *size
+			}
+			if block != nil {
 				want.Block = *block
 			}
 			return runCreate(ctx, env, m, want)
 		}),
 	}
 	flags := cmd.Flags()
-	flags.Var(cli.SizeFlag{Value: &size}, "size", "size of the volume, e.g. 20G")
+	flags.Var(cli.SizeFlag{Value: &size}, "size", "size of the volume, e.g. 20G (default: that of the image)")
+	flags.StringVar(&want.Image, "image", "", "have it begin as the image of this `NAME`")
 	flags.Var(cli.SizeFlag{Value: &block}, "block-size", "size of its blocks, 512 to 128K (default: 8K)")
 	flags.StringVar(&want.Pool, "pool", "", "`POOL` for the volume (default: the one with the most room)")
 	flags.BoolVar(&want.Thin, "thin", false, "keep no room for it: it can be larger than what is free")
 	flags.BoolVar(&want.Protect, "protect", false, "have volume delete refuse it")
 	flags.BoolVar(&want.Follow, "delete-with-instance", false, "have instance delete remove it with the instance")
 	env.CompleteFlag(cmd, "pool", env.CompletePools)
+	env.CompleteFlag(cmd, "image", cli.CompleteImages(env))
 	cli.CompleteArgs(cmd, cli.CompleteVolumes(env)) // to run it again
 	m.Add(cmd, true)
 	env.AddOutput(cmd)

@@ -28,8 +28,8 @@ func (g guest) boots(at time.Time) {
 	g.vm.Console.Write(g.tx, at, []byte(g.bootLog()+g.prompt()))
 }
 
-// bootLog depends on nothing but the machine: the same one writes the same
-// bytes each time.
+// bootLog depends on nothing but the machine and its disks: the same one writes the
+// same bytes each time.
 func (g guest) bootLog() string {
 	spec := g.spec()
 	var lines []string
@@ -45,6 +45,7 @@ func (g guest) bootLog() string {
 			say("[    0.%02d0000] pci %04d:%02x:%02x.%x: %s %s", 30+i, 0, at.Bus, at.Device, at.Function, strings.ReplaceAll(c.Type, "_", " "), key)
 		}
 	}
+	lines = append(lines, g.found(spec)...)
 	say("[    1.000000] console: ttyS0, 115200n8")
 	if t, is := readTold(spec); is {
 		lines = append(lines, t.log()...)

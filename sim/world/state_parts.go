@@ -74,6 +74,7 @@ type Dataset struct {
 	Used     uint64            `json:"used"`                // bytes of its own
 	Tree     string            `json:"tree,omitempty"`      // directory of its contents while it is not mounted; empty: it has none yet
 	Time     int64             `json:"time,omitempty"`      // of its creation, in seconds since 1970
+	Volsize  string            `json:"volsize,omitempty"`   // of a snapshot: what its volume had then
 	Deferred bool              `json:"deferred,omitempty"`  // a snapshot that is destroyed once nothing depends on it
 	Key      string            `json:"key,omitempty"`       // encryption roots: the SHA-256 of the key
 	KeyReady bool              `json:"key_ready,omitempty"` // encryption roots: the key is loaded

@@ -43,6 +43,11 @@ func (e *NeededError) Error() string {
 
 func (*NeededError) Kind() fault.Kind { return fault.Refused }
 
+// Hint says how to find them.
+func (*NeededError) Hint() string {
+	return "remove these before; to see which volume is of which image, run: sledctl volume list -o wide"
+}
+
 // Delete removes an image that nothing was cloned from (*NeededError), by its name or id. Of one
 // that does not exist nothing is done: there is false then.
 func Delete(ctx context.Context, env operation.Env, ref string, dryRun bool) (there bool, report operation.Report, err error) {

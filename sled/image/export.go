@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
@@ -31,38 +30,34 @@ func (e *MissingError) Hint() string {
 // exported is how much is read of a volume at once, in bytes.
 const exported = 1 << 20
 
-// Export writes the disk of an image, raw, byte by byte; false: there is no such image. It reads the
-// volume, which is as its snapshot: nothing but an import writes to one.
+// Export writes the disk of an image, raw, byte by byte. It reads the volume, which is as its snapshot:
+// nothing but an import writes to one.
 // Errors: *MissingError; those of reading and of out.
-func Export(ctx context.Context, h host.Host, view ledger.View, ref string, out io.WriterAt) (there bool, err error) {
-	r, there, err := Find(view, ref)
-	if err != nil || !there {
-		return there, err
-	}
+func Export(ctx context.Context, h host.Host, r Record, out io.WriterAt) error {
 	inv, err := look(ctx, h)
 	if err != nil {
-		return true, err
+		return err
 	}
 	if status(r, inv).State != Ready {
-		return true, &MissingError{Record: r}
+		return &MissingError{Record: r}
 	}
 	volume, err := h.Files().Open(naming.VolumeDevice(r.Dataset), os.O_RDONLY, 0)
 	if err != nil {
-		return true, err
+		return err
 	}
 	defer volume.Close()
 	buffer := make([]byte, exported)
 	for at := int64(0); at < r.Size; at += exported {
 		if err := ctx.Err(); err != nil {
-			return true, err
+			return err
 		}
 		part := buffer[:min(exported, r.Size-at)]
 		if n, err := volume.ReadAt(part, at); n < len(part) {
-			return true, fmt.Errorf("read image %q at %d: %w", r.Name, at+int64(n), errors.Join(err, io.ErrUnexpectedEOF))
+			return fmt.Errorf("read image %q at %d: %w", r.Name, at+int64(n), errors.Join(err, io.ErrUnexpectedEOF))
 		}
 		if _, err := out.WriteAt(part, at); err != nil {
-			return true, err
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }

@@ -67,6 +67,37 @@ func Find(view ledger.View, ref string) (Record, bool, error) {
 	return all[i], true, nil
 }
 
+// NotFoundError is an image that the ledger does not know. Near is the name that was probably meant;
+// empty: none is near.
+type NotFoundError struct{ Name, Near string }
+
+// Error names it.
+func (e *NotFoundError) Error() string { return fmt.Sprintf("no image %q", e.Name) }
+
+func (*NotFoundError) Kind() fault.Kind { return fault.NotFound }
+
+// Hint names what was probably meant.
+func (e *NotFoundError) Hint() string {
+	if e.Near != "" {
+		return "did you mean " + e.Near + "? to list the images, run: sledctl image list"
+	}
+	return "to list the images, run: sledctl image list"
+}
+
+// Get is Find for one that must exist (*NotFoundError).
+func Get(view ledger.View, ref string) (Record, error) {
+	r, there, err := Find(view, ref)
+	if err != nil || there {
+		return r, err
+	}
+	all, err := All(view)
+	names := make([]string, len(all))
+	for i, r := range all {
+		names[i] = r.Name
+	}
+	return r, cmp.Or[error](err, &NotFoundError{Name: ref, Near: naming.Nearest(ref, names)})
+}
+
 // NameError is a text that cannot name an image.
 type NameError struct{ Name string }
 

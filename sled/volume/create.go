@@ -19,9 +19,10 @@ import (
 // Wanted asks for a volume.
 type Wanted struct {
 	Name    string
-	Size    uint64 // bytes; rounded up to a multiple of zfs.MostBlock
+	Size    uint64 // bytes; rounded up to a multiple of zfs.MostBlock; 0 with an image: its size
 	Block   uint64 // bytes; 0: of one that is there, any, else zfs.DefaultBlock
-	Pool    string // empty: of one that is there, any, else the pool with the most room
+	Pool    string // empty: of one that is there, any, else the image's, else the pool with the most room
+	Image   string // what it begins as; empty: all zeros
 	Thin    bool
 	Protect bool
 	Follow  bool // deleted with the instance that has it
@@ -31,14 +32,14 @@ type Wanted struct {
 const kind = "volume"
 
 // Create makes a volume. One that is as it is wanted needs nothing; one whose making was
-// killed is made. Errors: *InputError, *ConflictError, *TakenError, *PoolError, *SpaceError,
+// killed is made. Errors: those of Settings.Image; *InputError, *ConflictError, *TakenError, *PoolError, *SpaceError,
 // *UnseenError; those of operation.Run.
 func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dryRun, keep bool) (Status, operation.Report, error) {
-	if err := want.check(); err != nil {
+	view, err := operation.Decided(ctx, env, dryRun)
+	if err != nil {
 		return Status{}, operation.Report{}, err
 	}
-	want.Size = zfs.VolumeSize(want.Size)
-	view, err := operation.Decided(ctx, env, dryRun)
+	want, image, err := s.begun(view, want)
 	if err != nil {
 		return Status{}, operation.Report{}, err
 	}
@@ -51,7 +52,7 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 	report, err := operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
 		Verb: "volume create", Subject: Subject(id), DryRun: dryRun, Keep: keep, Look: lookAlone,
 		Decide: func(view ledger.View, inv *inventory.Inventory, at operation.Stamp) (d operation.Decision, err error) {
-			d, made, err = s.decide(ctx, env, view, inv, at, id, want)
+			d, made, err = s.decide(ctx, env, view, inv, at, id, want, image)
 			is, _ := inv.Dataset(made.Dataset)
 			used = is.Used
 			return d, err
@@ -74,11 +75,42 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 
 // AsWanted finds a volume that is recorded as it is wanted, and made, and which no operation has
 // begun to change or to delete.
-func AsWanted(view ledger.View, want Wanted) (Record, bool) {
+func (s Settings) AsWanted(view ledger.View, want Wanted) (Record, bool) {
+	want, _, err := s.begun(view, want)
+	if err != nil {
+		return Record{}, false
+	}
 	r, err := Find(view, want.Name)
-	want.Size = zfs.VolumeSize(want.Size)
 	return r, err == nil && r.GUID != "" && r.differs(want) == nil && (r.Follows || !want.Follow) && (r.Protected || !want.Protect) &&
 		!operation.IsOpen(view, Subject(r.ID))
+}
+
+// begun checks what is wanted, and completes it by the image that the volume begins as. One that was
+// made from it needs that no more.
+func (s Settings) begun(view ledger.View, want Wanted) (Wanted, Image, error) {
+	want.Size = zfs.VolumeSize(want.Size)
+	if want.Image == "" {
+		return want, Image{}, want.check()
+	}
+	if r, err := Find(view, want.Name); err == nil && r.GUID != "" && r.Image == want.Image {
+		want.Size = cmp.Or(want.Size, r.Size)
+		return want, Image{}, want.check()
+	}
+	image, err := s.Image(view, want.Image)
+	if err != nil {
+		return want, image, err
+	}
+	size, block, pool := cmp.Or(want.Size, image.Size), cmp.Or(want.Block, image.Block), cmp.Or(want.Pool, image.Pool)
+	switch {
+	case size < image.Size:
+		return want, image, &InputError{Field: "size", Value: sizeText(size), Want: "at least " + sizeText(image.Size) + ", the size of image " + image.Name}
+	case block != image.Block:
+		return want, image, &InputError{Field: "block size", Value: sizeText(block), Want: sizeText(image.Block) + ", as image " + image.Name + " has"}
+	case pool != image.Pool:
+		return want, image, &InputError{Field: "pool", Value: pool, Want: image.Pool + ", where image " + image.Name + " lies"}
+	}
+	want.Size, want.Block, want.Pool = size, block, pool
+	return want, image, want.check()
 }
 
 // explained says who holds what where zfs itself found no room: another program was faster, or a
@@ -115,7 +147,7 @@ func badName(name string) error {
 
 // decide is pure but for the question whether another operation is alive.
 func (s Settings) decide(
-	ctx context.Context, env operation.Env, view ledger.View, inv *inventory.Inventory, at operation.Stamp, id string, want Wanted,
+	ctx context.Context, env operation.Env, view ledger.View, inv *inventory.Inventory, at operation.Stamp, id string, want Wanted, image Image,
 ) (operation.Decision, Record, error) {
 	now, err := s.id(view, want.Name)
 	if err == nil && now != id { // it was made, or another was renamed, since the ledger was read
@@ -128,10 +160,10 @@ func (s Settings) decide(
 	}
 	r := Record{
 		ID: id, Name: want.Name, Size: want.Size, Block: cmp.Or(want.Block, zfs.DefaultBlock), Thin: want.Thin,
-		Protected: want.Protect, Follows: want.Follow, Created: at.Now,
+		Protected: want.Protect, Follows: want.Follow, Image: want.Image, Created: at.Now,
 	}
 	if known {
-		return s.again(view, inv, old, r, want)
+		return s.again(view, inv, old, r, want, image)
 	}
 	if r.Pool, err = s.pool(inv, want.Pool); err != nil {
 		return operation.Decision{}, r, err
@@ -140,13 +172,14 @@ func (s Settings) decide(
 	if is, there := inv.Dataset(r.Dataset); there {
 		return operation.Decision{}, r, &TakenError{Dataset: r.Dataset, Marked: mark(is) != ""}
 	}
-	d, err := s.making(view, inv, r)
+	d, err := s.making(view, inv, r, image)
 	return d, r, err
 }
 
 // again is what is left to do for a volume that has a record: nothing, but to write down that
-// it is protected. What was never finished is made as it is wanted now.
-func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Record, want Wanted) (d operation.Decision, r Record, err error) {
+// it is protected. What was never finished is made as it is wanted now, a clone in any case: it may
+// not have its size yet.
+func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Record, want Wanted, image Image) (d operation.Decision, r Record, err error) {
 	if why := unseen(inv, old.Pool); why != "" {
 		return d, old, &UnseenError{What: fmt.Sprintf("volume %q cannot be seen", old.Name), Why: why}
 	}
@@ -159,7 +192,7 @@ func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Re
 		return d, old, differs
 	case old.GUID != "" && !there:
 		return d, old, &ConflictError{Name: old.Name, Field: "dataset " + old.Dataset, Is: "gone", Want: "there"}
-	case there && differs == nil: // made, and not written down
+	case there && differs == nil && (old.GUID != "" || old.Image == ""): // made, and not written down
 		next = old
 		next.GUID, next.Protected = is.GUID, old.Protected || want.Protect
 		next.Follows = old.Follows || want.Follow
@@ -171,7 +204,7 @@ func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Re
 		return d, next, err
 	}
 	next.Pool, next.Dataset = old.Pool, old.Dataset
-	if d, err = s.making(view, inv, next); err == nil && there {
+	if d, err = s.making(view, inv, next, image); err == nil && there {
 		d.Plan.Actions = plan.Chain(append(removal(old, is, "it was never finished"), d.Plan.Actions...)...)
 		d.Intent.Removes = []operation.Object{{Kind: kind, Name: is.Name, Identity: is.GUID}}
 	}
@@ -185,6 +218,7 @@ func (r Record) differs(want Wanted) error {
 		{"block size", sizeText(r.Block), sizeText(cmp.Or(want.Block, r.Block))},
 		{"pool", r.Pool, cmp.Or(want.Pool, r.Pool)},
 		{"kind", thickness(r.Thin), thickness(want.Thin)},
+		{"image", cmp.Or(r.Image, "none"), cmp.Or(want.Image, r.Image, "none")},
 	} {
 		if c.is != c.want {
 			return &ConflictError{Name: r.Name, Field: c.field, Is: c.is, Want: c.want}
@@ -204,7 +238,7 @@ func thickness(thin bool) string {
 }
 
 // making is the plan that makes a volume, if there is room for it.
-func (s Settings) making(view ledger.View, inv *inventory.Inventory, r Record) (d operation.Decision, err error) {
+func (s Settings) making(view ledger.View, inv *inventory.Inventory, r Record, image Image) (d operation.Decision, err error) {
 	if err := prepared(inv, r.Pool); err != nil {
 		return d, err
 	}
@@ -216,16 +250,31 @@ func (s Settings) making(view ledger.View, inv *inventory.Inventory, r Record) (
 		return d, err
 	}
 	f, err := r.fact()
-	why := sizeText(r.Size) + " on pool " + r.Pool
-	step := zfs.CreateVolume{Dataset: r.Dataset, Size: r.Size, Block: r.Block, Thin: r.Thin, Properties: []zfs.Property{{Name: naming.PropertyVolume, Value: r.ID}}}
 	return operation.Decision{
-		Plan: plan.Plan{Policy: plan.Undo, Actions: []plan.Action{{
-			ID: step.Verb() + " " + r.Dataset, Object: kind + " " + r.Dataset, Why: why, Change: plan.Create, Step: step,
-		}}},
+		Plan:    plan.Plan{Policy: plan.Undo, Actions: r.steps(image)},
 		Intent:  operation.Intent{Makes: []operation.Object{{Kind: kind, Name: r.Dataset}}},
 		OnStart: []ledger.Fact{f},
 		OnUndo:  []ledger.Fact{r.Forget()},
 	}, err
+}
+
+// steps make a volume: of zeros, or as a clone that grows, and for which room is kept then.
+func (r Record) steps(image Image) []plan.Action {
+	act := func(change plan.Change, why string, step plan.Step) plan.Action {
+		return plan.Action{ID: step.Verb() + " " + r.Dataset, Object: kind + " " + r.Dataset, Why: why, Change: change, Step: step}
+	}
+	size, marks := sizeText(r.Size), []zfs.Property{{Name: naming.PropertyVolume, Value: r.ID}}
+	if r.Image == "" {
+		return []plan.Action{act(plan.Create, size+" on pool "+r.Pool, zfs.CreateVolume{Dataset: r.Dataset, Size: r.Size, Block: r.Block, Thin: r.Thin, Properties: marks})}
+	}
+	actions := []plan.Action{act(plan.Create, "image "+image.Name, zfs.CloneVolume{Snapshot: image.Snapshot, Dataset: r.Dataset, Properties: marks})}
+	if r.Size > image.Size {
+		actions = append(actions, act(plan.Modify, "from "+sizeText(image.Size)+" to "+size, zfs.GrowVolume{Dataset: r.Dataset, Size: r.Size}))
+	}
+	if !r.Thin {
+		actions = append(actions, act(plan.Modify, "room for all of it is kept", zfs.Set{Dataset: r.Dataset, Name: "refreservation", Value: "auto"}))
+	}
+	return plan.Chain(actions...)
 }
 
 // removal destroys the dataset of a volume.

@@ -33,7 +33,9 @@ type Record struct {
 	Thin      bool   `json:"thin"`       // the pool keeps nothing back for it
 	Protected bool   `json:"protected"`  // Delete refuses it
 	// Follows says that it is deleted with the instance that has it as a disk.
-	Follows bool      `json:"delete_with_instance"`
+	Follows bool `json:"delete_with_instance"`
+	// Image is the name of the image that it was cloned from; empty: of none.
+	Image   string    `json:"image,omitempty"`
 	Created time.Time `json:"created"`
 }
 
@@ -117,6 +119,16 @@ type Settings struct {
 	Pools []string
 	// Attached names the instances that have volumes as disks, by the volumes' datasets.
 	Attached func(ledger.View) (map[string][]string, error)
+	// Image finds the image of a name.
+	Image func(view ledger.View, name string) (Image, error)
+}
+
+// Image is what a volume may begin as.
+type Image struct {
+	Name, Pool string
+	Snapshot   string // of its volume
+	Size       uint64 // bytes, whole blocks
+	Block      uint64 // bytes
 }
 
 // id is the id of a volume with a name: that of its record, else the first that the name stands

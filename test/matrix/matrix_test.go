@@ -114,6 +114,7 @@ func rows() []row {
 		{name: "no base and no spares", config: spared(), noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "an image", line: debian, ends: []string{"image delete debian"}},
+		{name: "a volume of an image", adds: true, ready: []string{debian}, line: "volume create db1 --image debian --size 1G", ends: []string{"volume delete db1", "image delete debian"}},
 		{name: "no image", adds: true, ready: []string{debian}, line: "image delete debian", ends: []string{}},
 		{name: "no images", adds: true, ready: []string{debian}, line: "image prune", ends: []string{}},
 		{name: "reap", fits: oneBase, prepare: (*scene).scatter, line: "reap"},

@@ -112,13 +112,16 @@ const BlockBytes = 8192
 // blockBytes is that of a volume.
 func blockBytes(d *world.Dataset) uint64 { return cmp.Or(number(d, "volblocksize"), BlockBytes) }
 
+// volumeBytes is what a volume takes that nobody has written to; see OwnBytes.
+const volumeBytes = 56 << 10
+
 // fitVolume completes the settings of a new volume and checks that there is
 // room for it.
 func (c *checker) fitVolume(parent, d *world.Dataset) error {
 	if c.types != TypeVolume {
 		return nil
 	}
-	d.Type, d.Used = "volume", 56<<10 // see OwnBytes
+	d.Type, d.Used = "volume", volumeBytes
 	size := number(d, "volsize")
 	if size == 0 || size%blockBytes(d) != 0 {
 		return world.NotSimulated("zfs create -V: a size of %d bytes", size)
@@ -159,17 +162,20 @@ func SnapshotAll(tx *world.Tx, names []string, props map[string]string) error {
 	}
 	group := txg(tx)
 	for _, name := range names {
-		s := addDataset(tx, &world.Dataset{Name: name, Type: "snapshot", Local: maps.Clone(local)})
+		head := FindDataset(tx, parentName(name))
+		s := addDataset(tx, &world.Dataset{Name: name, Type: "snapshot", Local: maps.Clone(local), Volsize: head.Local["volsize"]})
 		s.Created = group
-		if err := copyContents(tx, FindDataset(tx, parentName(name)), s); err != nil {
+		if err := copyContents(tx, head, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Clone makes a file system that begins as a snapshot. Settings of the snapshot's
-// file system do not come along. Mounting it is for the caller (MountAuto).
+// Clone makes a file system or volume that begins as a snapshot. Settings of the snapshot's
+// file system do not come along; a volume has the size of its snapshot, its blocks, and nothing kept
+// back for it (zfs_clone in usr/src/lib/libzfs/common/libzfs_dataset.c). Mounting it is for the caller
+// (MountAuto).
 func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 	origin, err := OpenDataset(tx, snapshot, TypeSnapshot)
 	if err != nil {
@@ -187,8 +193,8 @@ func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 		return err
 	}
 	switch {
-	case local["encryption"]+local["keyformat"]+local["keylocation"] != "" || PoolName(snapshot) != PoolName(name) || head.Type == "volume":
-		return world.NotSimulated("zfs clone of a volume, into another pool, or with a key of its own")
+	case local["encryption"]+local["keyformat"]+local["keylocation"] != "" || PoolName(snapshot) != PoolName(name) || local["volsize"]+local["refreservation"] != "":
+		return world.NotSimulated("zfs clone into another pool, with a key of its own, or of another size")
 	case FindDataset(tx, name) != nil:
 		return c.refuse("dataset already exists")
 	case locked(tx, head):
@@ -197,7 +203,14 @@ func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 	if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
 		return err
 	}
-	return copyContents(tx, origin, addDataset(tx, &world.Dataset{Name: name, Type: head.Type, Origin: snapshot, Local: local}))
+	d := &world.Dataset{Name: name, Type: head.Type, Origin: snapshot, Local: local}
+	if Kind(d) == TypeVolume {
+		d.Used, d.Local["volsize"], d.Local["volblocksize"] = volumeBytes, origin.Volsize, strconv.FormatUint(blockBytes(head), 10)
+	}
+	return inTurn(
+		func() error { return copyContents(tx, origin, addDataset(tx, d)) },
+		func() error { return addDevices(tx, d) },
+	)
 }
 
 // Devices of volumes: links on a real sled (usr/src/uts/common/fs/zfs/zvol.c,

@@ -247,7 +247,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 		"snapshot of nothing":      snapshot(tx, "tank/none@x", nil),
 		"two snapshots of one":     zfs.SnapshotAll(tx, []string{"tank/a@x", "tank/a@y"}, nil),
 		"snapshot with a quota":    snapshot(tx, "tank/a@x", map[string]string{"quota": "1G"}),
-		"clone of a volume":        zfs.Clone(tx, "tank/v@s", "tank/c", nil),
+		"clone of another size":    zfs.Clone(tx, "tank/v@s", "tank/c", map[string]string{"volsize": "2M"}),
 		"clone to another pool":    zfs.Clone(tx, "tank/a@s", "rpool/c", nil),
 		"destroy -r of a pool":     zfs.Destroy(tx, "tank", zfs.DestroyOptions{Recursive: true}),
 		"set canmount=off":         set(tx, "tank/a", "canmount", "off"),

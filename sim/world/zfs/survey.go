@@ -100,13 +100,11 @@ func (s *Survey) written(d *world.Dataset) iter.Seq2[*world.Dataset, uint64] {
 	}
 }
 
-// reservation is what refreservation keeps for a dataset beyond what is there.
+// reservation is what refreservation keeps for a dataset beyond what is its own: what a clone shares
+// with its origin does not count (dsl_dataset_set_refreservation_sync of
+// usr/src/uts/common/fs/zfs/dsl_dataset.c).
 func (s *Survey) reservation(d *world.Dataset, own uint64) uint64 {
-	wanted := number(d, "refreservation")
-	if wanted == 0 {
-		return 0
-	}
-	return minus(wanted, referenced(s.tx, d)+own-d.Used)
+	return minus(number(d, "refreservation"), own)
 }
 
 // free is what a dataset and those below it may still take: what is above it has, as far

@@ -154,7 +154,7 @@ func (c *checker) special(p *DatasetProperty, value string) error {
 	case "volsize":
 		return c.volumeSize(value)
 	case "refreservation":
-		if c.target != nil || c.types != TypeVolume {
+		if c.types != TypeVolume {
 			return world.NotSimulated("zfs set %s", p.Name)
 		}
 	}
@@ -194,6 +194,9 @@ func (c *checker) room(d *world.Dataset, s settings) error {
 		return nil
 	}
 	survey := NewSurvey(c.tx)
+	if text, set := s["refreservation"]; set {
+		return c.keepBack(d, s, text)
+	}
 	if text, set := s["quota"]; set {
 		quota, _ := strconv.ParseUint(text, 10, 64)
 		if quota != 0 && quota < max(survey.Bytes(d, "used"), number(d, "reservation")) {
@@ -207,6 +210,20 @@ func (c *checker) room(d *world.Dataset, s settings) error {
 		if above := c.tx.State.Datasets[parentName(d.Name)]; above == nil || more > survey.free(above) || quota > 0 && reserved > quota {
 			return c.refuse("size is greater than available space")
 		}
+	}
+	return nil
+}
+
+// keepBack sets what is kept for a volume: all that its size needs, if that is said to be "auto"
+// (zfs_fix_auto_resv in libzfs_dataset.c, dsl_dataset_set_refreservation_check in dsl_dataset.c).
+func (c *checker) keepBack(d *world.Dataset, s settings, text string) error {
+	if text == "auto" {
+		text = strconv.FormatUint(reservationOf(number(d, "volsize"), blockBytes(d)), 10)
+		s["refreservation"] = text
+	}
+	wanted, _ := strconv.ParseUint(text, 10, 64)
+	if minus(max(d.Used, wanted), max(d.Used, number(d, "refreservation"))) > NewSurvey(c.tx).free(d) {
+		return c.refuse("size is greater than available space")
 	}
 	return nil
 }

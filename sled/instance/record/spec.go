@@ -54,7 +54,8 @@ type Disk struct {
 
 // NewDisk is a volume to be made. What is 0 or empty, sledctl chooses.
 type NewDisk struct {
-	Size  uint64 `json:"size"`                 // bytes
+	Image string `json:"image,omitempty"`      // what it begins as
+	Size  uint64 `json:"size,omitempty"`       // bytes; 0: the image's
 	Block uint64 `json:"block_size,omitempty"` // bytes
 	Pool  string `json:"pool,omitempty"`
 	Thin  bool   `json:"thin,omitempty"`
