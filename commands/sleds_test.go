@@ -17,7 +17,7 @@ import (
 // would do is known as a reader, or as one that changes something.
 func TestWhatChangesASledIsKnown(t *testing.T) {
 	readers := strings.Fields(`config-check config-show doctor events history status trace
-		base-list image-export image-get image-list nics-list storage-check storage-list storage-local-disk-list vnic-list volume-get volume-list zone-list zone-bundle-get zone-bundle-list
+		base-list image-export image-get image-list instance-snapshot-list nics-list storage-check storage-list storage-local-disk-list vnic-list volume-get volume-list zone-list zone-bundle-get zone-bundle-list
 		instance-get instance-history instance-list instance-logs instance-wait instance-watch
 		ledger-check ledger-export ledger-show
 		probe-compare probe-record probe-show

@@ -60,6 +60,10 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Step: zfs.CloneVolume{Snapshot: "rpool/v@s", Dataset: "rpool/w"}, Sled: on(volume, zfs.Snapshot{Name: "rpool/v@s"}), Again: host.ErrExists},
 		steptest.Case{Step: zfs.GrowVolume{Dataset: "rpool/v", Size: 2 << 20}, Sled: on(volume)},
 		steptest.Case{Step: zfs.RenameVolume{Dataset: "rpool/v", To: "rpool/w"}, Sled: on(volume), Again: host.ErrNotFound},
+		steptest.Case{
+			Step: zfs.SnapshotAll{Names: []string{"rpool/v@s", "rpool/a@s"}, Properties: []zfs.Property{{Name: "x:y", Value: "1"}}}, Sled: on(volume), Again: host.ErrExists,
+		},
+		steptest.Case{Step: zfs.DestroyAll{Names: []string{snapshot.Name}}, Sled: on(snapshot)},
 		steptest.Case{Step: zfs.Protect{Directory: "/new", Make: true}, Sled: on()},
 	)
 }

@@ -1,7 +1,9 @@
 package zfs
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,7 +20,17 @@ type SnapshotTree struct {
 	Found *[]Dataset
 }
 
-// Rollback takes a file system back to a snapshot, DATASET@SNAPSHOT, which must be the
+// SnapshotAll takes snapshots of several datasets of one pool, in one moment: all or none (zfs(8)).
+// None of them may exist (host.ErrExists). ErrSpace: what is kept back for a volume must be free again.
+type SnapshotAll struct {
+	Names      []string   // DATASET@SNAPSHOT
+	Properties []Property // user properties
+}
+
+// DestroyAll removes snapshots, one after the other, those that are there (as of DestroySnapshot).
+type DestroyAll struct{ Names []string }
+
+// Rollback takes a file system or volume back to a snapshot, DATASET@SNAPSHOT, which must be the
 // latest (host.ErrRefused): no snapshot is destroyed for it. GUID must be the
 // snapshot's (*OtherError). A file system that is mounted stays so
 // (zfs_ioc_rollback of usr/src/uts/common/fs/zfs/zfs_ioctl.c); nothing may be at
@@ -29,6 +41,12 @@ type Rollback struct{ Name, GUID string }
 func (SnapshotTree) Verb() string { return "zfs.snapshot-tree" }
 
 // Verb names the step.
+func (SnapshotAll) Verb() string { return "zfs.snapshot-all" }
+
+// Verb names the step.
+func (DestroyAll) Verb() string { return "zfs.destroy-all" }
+
+// Verb names the step.
 func (Rollback) Verb() string { return "zfs.rollback" }
 
 // Undo is DestroySnapshots.
@@ -36,12 +54,31 @@ func (s SnapshotTree) Undo() any {
 	return DestroySnapshots{Dataset: s.Dataset, Snapshot: s.Snapshot}
 }
 
+// Undo is DestroyAll.
+func (s SnapshotAll) Undo() any { return DestroyAll{Names: s.Names} }
+
+// Undo is nil.
+func (DestroyAll) Undo() any { return nil }
+
 // Undo is nil: what was there before is gone.
 func (Rollback) Undo() any { return nil }
 
 // Explain is the zfs snapshot.
 func (s SnapshotTree) Explain() []host.Line {
 	return []host.Line{host.CommandLine(snapshotTreeCommand(s.name()))}
+}
+
+// Explain is the zfs snapshot.
+func (s SnapshotAll) Explain() []host.Line {
+	return []host.Line{host.CommandLine(withOptions("snapshot", s.Properties, s.Names...))}
+}
+
+// Explain is a zfs destroy for each.
+func (s DestroyAll) Explain() (lines []host.Line) {
+	for _, name := range s.Names {
+		lines = append(lines, host.CommandLine(destroyCommand(name)))
+	}
+	return lines
 }
 
 // Explain is the zfs rollback.
@@ -100,4 +137,48 @@ func (s Rollback) once(ctx context.Context, h host.Host) error {
 	}
 	head, _, _ := strings.Cut(s.Name, "@")
 	return run(ctx, h, rollbackCommand(s.Name), s.Name, head)
+}
+
+// Do takes them. Only snapshots that did not exist before are removed again.
+func (s SnapshotAll) Do(ctx context.Context, h host.Host) error {
+	if err := errors.Join(s.check(), validateProperties(s.Properties)); err != nil {
+		return fmt.Errorf("take snapshots: %w", err)
+	}
+	said := "take snapshots " + strings.Join(s.Names, ", ")
+	for _, name := range s.Names {
+		if _, err := Get(ctx, h, name); !errors.Is(err, host.ErrNotFound) {
+			return fmt.Errorf("%s: %w", said, cmp.Or(err, host.ErrExists))
+		}
+	}
+	var about []string // what an error may name
+	for _, name := range s.Names {
+		head, _, _ := strings.Cut(name, "@")
+		about = append(about, name, head)
+	}
+	err := run(ctx, h, withOptions("snapshot", s.Properties, s.Names...), about...)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s: %w", said, err)
+	if !isCommandError(err) || errors.Is(err, host.ErrExists) { // another program's, since we looked
+		return err
+	}
+	return cleanUp(ctx, err, func(ctx context.Context) error { return DestroyAll{Names: s.Names}.Do(ctx, h) })
+}
+
+func (s SnapshotAll) check() (err error) {
+	for _, name := range s.Names {
+		err = errors.Join(err, ValidateSnapshotName(name))
+	}
+	return err
+}
+
+// Do destroys them.
+func (s DestroyAll) Do(ctx context.Context, h host.Host) (err error) {
+	for _, name := range s.Names {
+		if gone := (DestroySnapshot{Name: name}).Do(ctx, h); !errors.Is(gone, host.ErrNotFound) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/snapshot"
 	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zfs"
@@ -123,6 +124,41 @@ func CompleteVolumes(e *Env) func(context.Context) []string {
 	return Recorded(e, volume.All, func(r volume.Record) string { return r.Name })
 }
 
+// Snapshots are what snapshots of instances take from the configuration, and what operations work with.
+func Snapshots(ctx context.Context, e *Env) (snapshot.Settings, operation.Env, error) {
+	s, env, err := e.Instances(ctx)
+	as := func(v volume.Record) snapshot.Volume {
+		return snapshot.Volume{ID: v.ID, Name: v.Name, Dataset: v.Dataset, Size: v.Size, Thin: v.Thin}
+	}
+	return snapshot.Settings{
+		Resized: volume.Resized,
+		Volume: func(view ledger.View, id string) (snapshot.Volume, bool) {
+			v, err := volume.Find(view, id)
+			return as(v), err == nil
+		},
+		Instance: func(view ledger.View, ref string) (snapshot.Instance, error) {
+			r, err := s.Find(view, ref)
+			i := snapshot.Instance{ID: r.ID, Name: r.Name, Running: r.Incarnation != nil}
+			disks := r.Spec.Disks
+			if r.Later != nil && !i.Running {
+				disks = *r.Later
+			}
+			for _, d := range disks {
+				dataset, _ := d.Volume()
+				v, ours := volume.At(view, dataset)
+				switch {
+				case d.ReadOnly:
+				case ours:
+					i.Volumes = append(i.Volumes, as(v))
+				default:
+					i.Foreign = append(i.Foreign, d.Path)
+				}
+			}
+			return i, err
+		},
+	}, env, err
+}
+
 // CompleteImages offers the names of images.
 func CompleteImages(e *Env) func(context.Context) []string {
 	return Recorded(e, image.All, func(r image.Record) string { return r.Name })
@@ -131,6 +167,7 @@ func CompleteImages(e *Env) func(context.Context) []string {
 // withVolumes has instances made with volumes of their own, and deleted with those that are set to.
 func withVolumes(c config.Config, s *instance.Settings) {
 	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imageOf}
+	s.MayStart = snapshot.Whole
 	s.Followers = func(view ledger.View, inv *inventory.Inventory, datasets []string) (instance.Followers, error) {
 		f, err := of.Follow(view, inv, datasets)
 		return instance.Followers(f), err

@@ -20,6 +20,7 @@ func New(env *cli.Env) *cobra.Command {
 		{Name: "reboot", Make: newReboot},
 		{Name: "migrate", Make: newMigrate},
 		{Name: "delete", Make: newDelete},
+		{Name: "snapshot", Make: newSnapshot},
 		{Name: "adopt", Make: newAdopt},
 		{Name: "wait", Make: newWait},
 		{Name: "watch", Make: newWatch},

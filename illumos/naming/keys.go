@@ -24,6 +24,7 @@ const (
 	KeyImage     = "image/"      // image/ID: a disk that others are cloned from
 	KeySpare     = "spare/"      // spare/PROPOLIS-ID: a zone that is cloned ahead
 	KeyVolume    = "volume/"     // volume/ID: a volume that VMs have as a disk
+	KeySnapshot  = "snapshot/"   // snapshot/INSTANCE-ID/NAME: what the disks of an instance held at one moment
 	// KeyAssignment is what a control plane wants of the sled's disks and datasets.
 	KeyAssignment = "assignment"
 	KeyNetwork    = "network" // what was decided of the control network
@@ -42,7 +43,7 @@ func Keys() []Key {
 	return []Key{
 		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
 		{KeySent, "instance"}, {KeyDeparted, "instance"}, {KeyArrived, "instance"}, {KeyMoved, "nicsync"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeySpare, "instance"}, {KeyEpoch, "agent"},
-		{KeyDisk, "storage"}, {KeyAssignment, "storage"}, {KeyLocalDisk, "localdisk"}, {KeyBase, "base"}, {KeyImage, "image"}, {KeyVolume, "volume"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
+		{KeyDisk, "storage"}, {KeyAssignment, "storage"}, {KeyLocalDisk, "localdisk"}, {KeyBase, "base"}, {KeyImage, "image"}, {KeyVolume, "volume"}, {KeySnapshot, "snapshot"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"}, {KeyLast, "operation"},
 	}
 }
 

@@ -118,6 +118,12 @@ func Volume(pool, volume string) (dataset string, ok bool) {
 	return parent + "/" + volumePrefix + volume, ok
 }
 
+// SnapshotPrefix begins the names of the ZFS snapshots of an instance's disks, behind the @.
+const SnapshotPrefix = "snapshot_"
+
+// Snapshot is the ZFS snapshot of a volume that belongs to a snapshot of an instance.
+func Snapshot(dataset, name string) string { return dataset + "@" + SnapshotPrefix + name }
+
 // VolumeParent is the dataset in which a pool's volumes lie.
 func VolumeParent(pool string) (dataset string, ok bool) {
 	switch kind, _ := ParsePool(pool); kind {

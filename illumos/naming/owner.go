@@ -15,6 +15,7 @@ const (
 	PropertySpec      = "sledctl:spec"       // next to it: what the instance is, where the ledger is lost
 	PropertyBase      = "sledctl:base"       // on a base zone's dataset; what it is valid for
 	PropertyVolume    = "sledctl:volume"     // a volume's id, on the volume
+	PropertySnapshot  = "sledctl:snapshot"   // the id of the instance of whose disks it is, on a snapshot of a volume
 	PropertyImage     = "sledctl:image"      // the image's id, on its volume
 	PropertyLocalDisk = "sledctl:local-disk" // the id of a local disk, on the dataset in which it lies
 	PropertyLedger    = "sledctl:ledger"     // the witness of the ledger, on a pool's root

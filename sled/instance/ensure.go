@@ -216,6 +216,11 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}
+			if s.MayStart != nil {
+				if err := s.MayStart(view, id); err != nil {
+					return operation.Decision{}, err
+				}
+			}
 			c, err := c.named(s, view) // a volume may have been renamed or deleted since
 			if err != nil {
 				return operation.Decision{}, err

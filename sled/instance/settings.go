@@ -78,6 +78,8 @@ type Settings struct {
 	Disk func(view ledger.View, pool string) string
 	// Volume is the raw device of a volume, by its name; nil: there are none.
 	Volume func(view ledger.View, name string) (path string, err error)
+	// MayStart refuses to start an instance whose disks are of different moments; nil: none are.
+	MayStart func(view ledger.View, id string) error
 	// Followers are the volumes that go with an instance that is deleted; nil: none.
 	Followers func(view ledger.View, inv *inventory.Inventory, datasets []string) (Followers, error)
 	// MakeVolume makes a volume for an instance that is made with it, and DropVolume takes it back

@@ -93,9 +93,12 @@ func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 	return o, true
 }
 
-// snapshot judges what clones left on bases.
+// snapshot judges what clones left on bases, and what is of instances' disks.
 func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 	o := Object{Identity: d.GUID}.as(KindSnapshot, d.Name)
+	if d.User[naming.PropertySnapshot].Source == zfs.Local {
+		return k.ofDisks(o, d)
+	}
 	dataset, snapshot, _ := strings.Cut(d.Name, "@")
 	base := f.baseOf(dataset, snapshot)
 	if base == "" || len(f.clones[d.Name]) > 0 || f.goes["zone "+path.Base(base)] || f.goes["dataset "+base] {

@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/snapshot"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -221,7 +222,7 @@ func inKernel(s zone.State) bool {
 // records lists what the ledger keeps and the sled does not have. That of an
 // instance stays, because the instance is wanted; those of bases and holds go.
 func (k known) records(f Findings) []Object {
-	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfLocalDisks(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfVolumes(f), k.recordsOfIntents(f))
+	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfLocalDisks(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfVolumes(f), k.recordsOfSnapshots(f), k.recordsOfIntents(f))
 	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return gone
 }
@@ -316,6 +317,11 @@ func (k known) nobodyResumes(died operation.OpenIntent) bool {
 	if v, ofVolume := k.volumeOf(died.Subject); ofVolume {
 		return v.GUID == "" // there is none, or it was never finished and goes
 	}
+	if strings.HasPrefix(died.Subject, naming.KeySnapshot) {
+		return !slices.ContainsFunc(k.snapshots, func(r snapshot.Record) bool {
+			return snapshot.Subject(r.Instance, r.Name) == died.Subject && !r.Unfinished()
+		})
+	}
 	ofLocalDisk := strings.HasPrefix(died.Subject, naming.KeyLocalDisk)
 	return ofInstance && !recorded || ofLocalDisk || died.Subject == "vnic" || died.Subject == bundleSubject
 }
@@ -329,7 +335,7 @@ func (f Findings) remains(died operation.OpenIntent) bool {
 			_, there = f.inv.Zone(o.Name)
 		case KindVNIC, KindPort, KindEtherstub:
 			_, there = f.inv.Link(o.Name)
-		case KindDataset, KindVolume:
+		case KindDataset, KindVolume, KindSnapshot:
 			_, there = f.inv.Dataset(o.Name)
 		}
 		return there && !f.goes[o.Kind+" "+o.Name] && !f.leaves(o.Name)

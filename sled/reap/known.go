@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/snapshot"
 	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -30,14 +31,15 @@ type known struct {
 	bases      map[string]base.Record         // by zone name
 	localDisks map[string]localdisk.Record    // by the dataset in which each lies
 	images     map[string]image.Record        // by id
-	newest     map[string]int                 // newest finished generation, by pool
-	held       map[string]network.Hold        // by kind and name
-	volumes    map[string]volume.Record       // by dataset
-	disks      map[string][]string            // the instances that have a volume as a disk, by its dataset
-	busy       map[string]busy                // objects of living runs, by kind and name
-	subjects   map[string]busy                // living runs, by what they lock
-	cloned     map[string]string              // the instance that has begun to clone a base, by its zone name
-	cloning    map[string]busy                // living runs that clone a base, by its zone name
+	snapshots  []snapshot.Record
+	newest     map[string]int           // newest finished generation, by pool
+	held       map[string]network.Hold  // by kind and name
+	volumes    map[string]volume.Record // by dataset
+	disks      map[string][]string      // the instances that have a volume as a disk, by its dataset
+	busy       map[string]busy          // objects of living runs, by kind and name
+	subjects   map[string]busy          // living runs, by what they lock
+	cloned     map[string]string        // the instance that has begun to clone a base, by its zone name
+	cloning    map[string]busy          // living runs that clone a base, by its zone name
 	secrets    []secrets.File
 	dead       map[string]made        // what runs that died were making, by kind and name
 	died       []operation.OpenIntent // intents of runs that died
@@ -101,7 +103,7 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 		again: func(record.Record) bool { return false },
 	}
-	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnLocalDisks, k.learnImages, k.learnHolds, k.learnVolumes} {
+	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnLocalDisks, k.learnImages, k.learnHolds, k.learnVolumes, k.learnSnapshots} {
 		if err := learn(view); err != nil {
 			return known{}, err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/snapshot"
 	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -169,7 +170,7 @@ func needed() []inventory.Part {
 func (s Settings) Wants() inventory.Want {
 	want := inventory.Want{
 		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
-		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase, naming.PropertyLocalDisk, naming.PropertyImage, naming.PropertyVolume}, Directories: []string{inventory.VMDirectory, zone.Dir},
+		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase, naming.PropertyLocalDisk, naming.PropertyImage, naming.PropertyVolume, naming.PropertySnapshot}, Directories: []string{inventory.VMDirectory, zone.Dir},
 	}
 	if s.Keys != "" {
 		want.Directories = append(want.Directories, s.Keys)
@@ -263,6 +264,11 @@ func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 			if v, recorded := k.volumes[o.Name]; recorded {
 				facts = append(facts, v.Forget())
 			}
+		case o.Kind == KindSnapshot:
+			d, _ := f.inv.Dataset(o.Name)
+			if r, recorded := k.snapshotOf(d); recorded {
+				facts = append(facts, r.Forget())
+			}
 		case o.Kind == KindRecord:
 			facts = append(facts, k.stale(o)...)
 		}
@@ -323,6 +329,11 @@ func (k known) stale(o Object) []ledger.Fact {
 	for _, v := range k.volumes {
 		if volume.Subject(v.ID) == o.Name {
 			return []ledger.Fact{v.Forget()}
+		}
+	}
+	for _, r := range k.snapshots {
+		if snapshot.Subject(r.Instance, r.Name) == o.Name {
+			return []ledger.Fact{r.Forget()}
 		}
 	}
 	for _, h := range k.held {

@@ -55,7 +55,7 @@ func Commands() []Command {
 	}
 	add(Command{}, "config check", "config show", "probe compare", "probe show", "propolis spec convert", "propolis spec validate")
 	reads := Command{File: privilege.ReadFiles}
-	add(reads, "base list", "doctor", "events", "history", "image export", "image get", "image list", "instance history", "instance logs", "ledger check", "ledger export", "ledger show", "probe record",
+	add(reads, "base list", "doctor", "events", "history", "image export", "image get", "image list", "instance history", "instance logs", "instance snapshot list", "ledger check", "ledger export", "ledger show", "probe record",
 		"storage check", "storage list", "storage local-disk list", "trace", "vnic list", "volume get", "volume list", "zone bundle get", "zone bundle list", "zone list")
 	reads.Asks = true
 	add(reads, "instance console", "instance get", "instance list", "instance wait", "instance watch", "nics list", "propolis get", "propolis monitor", "propolis spec diff",
@@ -67,7 +67,7 @@ func Commands() []Command {
 	add(asks, "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")
 	add(writes("dladm", "opteadm"), "vnic create")
 	add(writes("dladm"), "vnic delete")
-	add(writes("zfs"), "image delete", "image import", "image prune", "ledger heal", "storage local-disk delete", "storage local-disk ensure", "storage rekey", "volume create", "volume delete", "volume rename", "volume resize")
+	add(writes("zfs"), "image delete", "image import", "image prune", "instance snapshot create", "instance snapshot delete", "instance snapshot rollback", "ledger heal", "storage local-disk delete", "storage local-disk ensure", "storage rekey", "volume create", "volume delete", "volume rename", "volume resize")
 	add(writes("chmod", "zfs", "zpool"), "storage format")
 	add(writes("zlogin"), "instance adopt", "zone address", "zone bundle create", "zone exec")
 	add(writes("svcadm", "zlogin"), "propolis start")

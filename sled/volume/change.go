@@ -127,6 +127,16 @@ func (s Settings) changed(view ledger.View, inv *inventory.Inventory, old Record
 	return d, r, err
 }
 
+// Resized is the fact that a volume has another size. Errors: *NotFoundError.
+func Resized(view ledger.View, id string, size uint64) (ledger.Fact, error) {
+	r, err := Find(view, id)
+	if err != nil {
+		return ledger.Fact{}, err
+	}
+	r.Size = size
+	return r.fact()
+}
+
 // growth is what makes a volume larger.
 func (s Settings) growth(view ledger.View, inv *inventory.Inventory, old, r Record, is zfs.Dataset) ([]plan.Action, error) {
 	switch {

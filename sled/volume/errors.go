@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // NotFoundError is a volume that the ledger does not know. Near is the name that was probably
@@ -138,6 +139,9 @@ func (*FullError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how to remove them.
 func (e *FullError) Hint() string {
+	if _, short, _ := strings.Cut(e.Inside[0], "@"); strings.HasPrefix(short, naming.SnapshotPrefix) {
+		return "to see whose snapshot it is, run: sledctl instance snapshot list"
+	}
 	return "to remove a snapshot that nobody needs, run: zfs destroy " + e.Inside[0]
 }
 

@@ -240,8 +240,8 @@ func foreignThings(s *sledtest.Operator) string {
 		}
 	}
 	for _, d := range seen.Datasets {
-		if strings.HasPrefix(d.Name, "rpool/sledctl_image_") {
-			continue // of an image, and the snapshot of it
+		if strings.HasPrefix(d.Name, "rpool/sledctl_image_") || strings.HasPrefix(d.Name, "rpool/volume_") && d.Type == "snapshot" {
+			continue // an image, and snapshots
 		}
 		if strings.HasPrefix(d.Name, "rpool") && d.Local["sledctl:volume"] == "" && (s.Laid == nil || !strings.HasPrefix(d.Name+"/", "rpool/zone/")) {
 			delete(d.Local, "sledctl:ledger") // the witness, on every pool

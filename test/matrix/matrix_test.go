@@ -57,6 +57,8 @@ type row struct {
 func rows() []row {
 	const spare = "vnic create spare0 --over net0 --mac 02:08:20:00:00:07"
 	const db1 = "volume create db1 --size 1G"
+	const onVolume, snapshotOne = "instance ensure web1 --disk size=1G", "instance snapshot create web1 one"
+	withSnapshot := []string{"instance snapshot delete web1 one", "instance delete web1", "volume delete web1-0"}
 	const debian = "image import ../../image/testdata/disk.xz --name debian"
 	const arrive = "instance ensure -f DOCUMENT --migrate-from 10.78.0.2:12400 --migration-id 66666666-6666-4666-8666-666666666666"
 	steps := []string{
@@ -107,6 +109,9 @@ func rows() []row {
 		{name: "delete with a volume", ready: []string{"instance ensure web1 --disk size=1G,delete-with-instance"}, line: "instance delete web1"},
 		{name: "attach", adds: true, plain: true, mortal: true, ready: []string{db1, "instance ensure web1"}, line: "volume attach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
 		{name: "detach", adds: true, plain: true, mortal: true, ready: []string{db1, "instance ensure web1 --disk db1"}, line: "volume detach db1 web1", ends: []string{"instance delete web1", "volume delete db1"}},
+		{name: "snapshot", adds: true, ready: []string{onVolume, "instance stop web1"}, line: snapshotOne, may: 5, ends: withSnapshot},
+		{name: "no snapshot", adds: true, ready: []string{onVolume, "instance stop web1", snapshotOne}, line: withSnapshot[0], ends: withSnapshot},
+		{name: "rollback", adds: true, alters: true, ready: []string{onVolume, "instance stop web1", snapshotOne, "volume resize web1-0 --size 2G"}, line: "instance snapshot rollback web1 one", ends: withSnapshot},
 		{name: "halt", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone halt ZONE"},
 		{name: "no zone", fits: oneBase, adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
 		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone bundle create ZONE"},

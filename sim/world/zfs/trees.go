@@ -201,11 +201,11 @@ func copyTo(tx *world.Tx, d *world.Dataset, dir string) error {
 	)
 }
 
-// Rollback takes a file system back to its latest snapshot: zfs_do_rollback in
+// Rollback takes a file system or volume back to its latest snapshot: zfs_do_rollback in
 // usr/src/cmd/zfs/zfs_main.c, whose -r is not simulated, and zfs_ioc_rollback in
 // usr/src/uts/common/fs/zfs/zfs_ioctl.c, which suspends a mounted file system and
 // resumes it where it is mounted. What is mounted below stays mounted. Properties
-// are not taken back.
+// are not taken back, but the size of a volume is: it is in its data (zvol_update_volsize).
 func Rollback(tx *world.Tx, snapshot string) error {
 	head, _, _ := strings.Cut(snapshot, "@")
 	s, err := OpenDataset(tx, snapshot, TypeSnapshot)
@@ -226,8 +226,8 @@ func Rollback(tx *world.Tx, snapshot string) error {
 	case later != nil:
 		return refuse("cannot rollback to '%s': more recent snapshots or bookmarks exist\n"+
 			"use '-r' to force deletion of the following snapshots and bookmarks:\n%s", snapshot, strings.Join(later, "\n"))
-	case Kind(d) == TypeVolume || locked(tx, d) || inKernelZone(tx, d):
-		return world.NotSimulated("zfs rollback of a volume, of a locked file system, or of one that a zone in the kernel has")
+	case locked(tx, d) || inKernelZone(tx, d) || Kind(d) == TypeVolume && given(tx, head):
+		return world.NotSimulated("zfs rollback of what is locked, or what a zone in the kernel has")
 	}
 	c := &checker{tx: tx, action: "cannot rollback '" + head + "'"}
 	if err := c.writable(head); err != nil {
@@ -270,6 +270,9 @@ func restore(tx *world.Tx, s, d *world.Dataset) error {
 		return err
 	}
 	d.Immutable = slices.Clone(s.Immutable)
+	if s.Volsize != "" {
+		d.Local["volsize"] = s.Volsize
+	}
 	for _, p := range slices.Backward(places) {
 		if err := moveIn(tx, p.dataset, p.dir); err != nil {
 			return err
