@@ -173,7 +173,7 @@ func withVolumes(c config.Config, s *instance.Settings) {
 		return instance.Followers(f), err
 	}
 	s.MakeVolume = func(ctx context.Context, env operation.Env, name string, d record.NewDisk, dryRun, keep bool) (string, operation.Report, error) {
-		want := volume.Wanted{Name: name, Image: d.Image, Size: d.Size, Block: d.Block, Pool: d.Pool, Thin: d.Thin, Follow: d.Follows}
+		want := volume.Wanted{Name: name, Image: d.Image, Size: d.Size, Block: d.Block, Pool: d.Pool, Near: d.Near, Thin: d.Thin, Follow: d.Follows}
 		if view, err := operation.Decided(ctx, env, dryRun); err == nil {
 			if r, made := of.AsWanted(view, want); made { // nothing is locked, and nothing written
 				return r.Path(), operation.Report{}, nil

@@ -138,12 +138,13 @@ type madeVolumes struct {
 }
 
 // makeVolumes makes the volumes that an instance is to be made with, and puts their paths among its
-// disks. They are called after the instance, and by the place among its disks: the same request
+// disks, on one pool if they fit there. They are called after the instance, and by the place among its disks: the same request
 // means the same volumes, also after one that was killed.
 func (s Settings) makeVolumes(ctx context.Context, env operation.Env, c *EnsureRequest) (made madeVolumes, err error) {
 	made.paths = map[string]bool{}
 	c.Wanted.Disks = slices.Clone(c.Wanted.Disks)
 	id, name := c.Wanted.parts()
+	near := ""
 	for i, d := range c.Wanted.Disks {
 		if d.New == nil {
 			continue
@@ -151,14 +152,17 @@ func (s Settings) makeVolumes(ctx context.Context, env operation.Env, c *EnsureR
 		if s.MakeVolume == nil {
 			return made, &record.InputError{Field: "disk", Value: "size", Want: "a disk that exists"}
 		}
-		volume := fmt.Sprintf("%s-%d", cmp.Or(name, id), i)
-		path, report, err := s.MakeVolume(ctx, env, volume, *d.New, c.DryRun, c.Keep)
+		volume, wanted := fmt.Sprintf("%s-%d", cmp.Or(name, id), i), *d.New
+		wanted.Near = near
+		path, report, err := s.MakeVolume(ctx, env, volume, wanted, c.DryRun, c.Keep)
 		if err != nil {
 			return made, err
 		}
 		if report.ID != "" {
 			made.names = append(made.names, volume)
 		}
+		dataset, _ := record.Disk{Path: path}.Volume()
+		near, _, _ = strings.Cut(dataset, "/")
 		made.paths[path], made.actions = true, append(made.actions, report.Plan.Actions...)
 		c.Wanted.Disks[i] = record.Disk{Path: path, ReadOnly: d.ReadOnly}
 	}

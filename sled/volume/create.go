@@ -22,6 +22,7 @@ type Wanted struct {
 	Size    uint64 // bytes; rounded up to a multiple of zfs.MostBlock; 0 with an image: its size
 	Block   uint64 // bytes; 0: of one that is there, any, else zfs.DefaultBlock
 	Pool    string // empty: of one that is there, any, else the image's, else the pool with the most room
+	Near    string // of one that is new: the pool to prefer, if that has room; empty: none
 	Image   string // what it begins as; empty: all zeros
 	Thin    bool
 	Protect bool
@@ -165,7 +166,7 @@ func (s Settings) decide(
 	if known {
 		return s.again(view, inv, old, r, want, image)
 	}
-	if r.Pool, err = s.pool(inv, want.Pool); err != nil {
+	if r.Pool, err = s.pool(inv, cmp.Or(want.Pool, near(inv, r, want.Near))); err != nil {
 		return operation.Decision{}, r, err
 	}
 	r.Dataset, _ = naming.Volume(r.Pool, r.Name)
@@ -281,6 +282,14 @@ func (r Record) steps(image Image) []plan.Action {
 func removal(r Record, is zfs.Dataset, why string) []plan.Action {
 	step := zfs.Destroy{Dataset: r.Dataset, GUID: is.GUID, Type: zfs.TypeVolume}
 	return []plan.Action{{ID: step.Verb() + " " + r.Dataset, Object: kind + " " + r.Dataset, Why: why, Change: plan.Remove, Step: step}}
+}
+
+// near is a pool if it has room for a volume; empty: it has not.
+func near(inv *inventory.Inventory, r Record, pool string) string {
+	if pool != "" && prepared(inv, pool) == nil && (r.Thin || zfs.Reservation(r.Size, r.Block) <= free(inv, pool)) {
+		return pool
+	}
+	return ""
 }
 
 // pool is the one on which a new volume goes: the one that was asked for, or of those of zones

@@ -58,7 +58,9 @@ type NewDisk struct {
 	Size  uint64 `json:"size,omitempty"`       // bytes; 0: the image's
 	Block uint64 `json:"block_size,omitempty"` // bytes
 	Pool  string `json:"pool,omitempty"`
-	Thin  bool   `json:"thin,omitempty"`
+	// Near is the pool of a disk of the same instance: it lies there, too, if there is room.
+	Near string `json:"-"`
+	Thin bool   `json:"thin,omitempty"`
 	// Follows says that it is deleted with the instance.
 	Follows bool `json:"delete_with_instance,omitempty"`
 }
