@@ -24,6 +24,7 @@ import (
 	"github.com/sledctl/sledctl/sled/memory"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/reap"
+	"github.com/sledctl/sledctl/sled/snapshot"
 	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/sled/volume"
 )
@@ -103,7 +104,7 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir != (config.Reservoir{}), c.Paths.Run, bundleSettings(c)
 	s.MakeBase, s.Versions = makeBase(c), &e.versions
 	s.SecretDir = SecretDir(c, h)
-	withVolumes(c, &s)
+	withVolumes(c, &s, snapshot.Record{})
 	if c.Network.GZAddress.IsValid() {
 		s.Reserved = []netip.Addr{c.Network.GZAddress.Addr()}
 	}

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/commands/config"
@@ -16,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/copies"
 	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -96,7 +99,7 @@ func Volumes(e *Env) (volume.Settings, operation.Env, error) {
 		return volume.Settings{}, env, err
 	}
 	namespace, err := SledName(c, env.Host.Files())
-	return volume.Settings{Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imageOf}, env, err
+	return volume.Settings{Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imagesOf(snapshot.Record{})}, env, err
 }
 
 // attachedVolumes names the instances that have volumes as disks, by the volumes' datasets.
@@ -111,6 +114,50 @@ func attachedVolumes(view ledger.View) (map[string][]string, error) {
 		}
 	}
 	return has, err
+}
+
+// Copies are what copies of instances are made by.
+func Copies(ctx context.Context, e *Env) (copies.Settings, operation.Env, error) {
+	snapshots, env, err := Snapshots(ctx, e)
+	if err != nil {
+		return copies.Settings{}, env, err
+	}
+	s, _, err := e.Instances(ctx)
+	return copies.Settings{
+		Instances: s, Snapshots: snapshots,
+		Planned: func(s instance.Settings, r snapshot.Record) instance.Settings {
+			c, _, err := e.Reach()
+			if err == nil {
+				withVolumes(c, &s, r)
+			}
+			return s
+		},
+	}, env, err
+}
+
+// imagesOf finds what volumes begin as: images, INSTANCE@SNAPSHOT or, of one with several disks,
+// INSTANCE@SNAPSHOT:N, and what a dry run would have taken.
+func imagesOf(planned snapshot.Record) func(ledger.View, string) (volume.Image, error) {
+	return func(view ledger.View, name string) (volume.Image, error) {
+		of, rest, isSnapshot := strings.Cut(name, "@")
+		if !isSnapshot {
+			return imageOf(view, name)
+		}
+		short, number, _ := strings.Cut(rest, ":")
+		r := planned
+		if planned.Of != of || planned.Name != short {
+			var err error
+			if r, err = snapshot.Find(view, of, short); err != nil {
+				return volume.Image{}, err
+			}
+		}
+		n, err := strconv.Atoi(cmp.Or(number, "0"))
+		if err != nil || n < 0 || n >= len(r.Disks) || number == "" && len(r.Disks) > 1 {
+			return volume.Image{}, &record.InputError{Field: "image", Value: name, Want: fmt.Sprintf("%s@%s:N, with a disk from 0 to %d", of, short, len(r.Disks)-1)}
+		}
+		v, err := volume.Find(view, r.Disks[n].Volume)
+		return volume.Image{Name: name, Pool: v.Pool, Snapshot: naming.Snapshot(v.Dataset, r.Name), Size: r.Disks[n].Size, Block: v.Block}, err
+	}
 }
 
 // imageOf is an image for a volume that begins as it.
@@ -132,6 +179,15 @@ func Snapshots(ctx context.Context, e *Env) (snapshot.Settings, operation.Env, e
 	}
 	return snapshot.Settings{
 		Resized: volume.Resized,
+		Clones: func(view ledger.View, name string) (names []string) {
+			all, _ := volume.All(view) // an error is reported by what needs the records
+			for _, v := range all {
+				if v.Image == name || strings.HasPrefix(v.Image, name+":") {
+					names = append(names, v.Name)
+				}
+			}
+			return names
+		},
 		Volume: func(view ledger.View, id string) (snapshot.Volume, bool) {
 			v, err := volume.Find(view, id)
 			return as(v), err == nil
@@ -165,8 +221,8 @@ func CompleteImages(e *Env) func(context.Context) []string {
 }
 
 // withVolumes has instances made with volumes of their own, and deleted with those that are set to.
-func withVolumes(c config.Config, s *instance.Settings) {
-	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imageOf}
+func withVolumes(c config.Config, s *instance.Settings, planned snapshot.Record) {
+	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imagesOf(planned)}
 	s.MayStart = snapshot.Whole
 	s.Followers = func(view ledger.View, inv *inventory.Inventory, datasets []string) (instance.Followers, error) {
 		f, err := of.Follow(view, inv, datasets)

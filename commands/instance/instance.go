@@ -21,6 +21,7 @@ func New(env *cli.Env) *cobra.Command {
 		{Name: "migrate", Make: newMigrate},
 		{Name: "delete", Make: newDelete},
 		{Name: "snapshot", Make: newSnapshot},
+		{Name: "copy", Make: newCopy},
 		{Name: "adopt", Make: newAdopt},
 		{Name: "wait", Make: newWait},
 		{Name: "watch", Make: newWatch},

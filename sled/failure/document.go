@@ -121,10 +121,11 @@ func Of(err error, started time.Time) Document {
 }
 
 // leftBy returns what an operation has left; if a later one failed, that includes
-// what it was to make: the command as a whole has come half way.
+// what it was to make: the command as a whole has come half way. Next to that, it may name what the
+// command could not take back.
 func leftBy(o plan.Outcome) []string {
 	if o.Err() == nil {
-		return o.Made()
+		return append(o.Made(), o.Leftovers...)
 	}
 	return o.Leftovers
 }

@@ -135,6 +135,7 @@ type madeVolumes struct {
 	names   []string
 	paths   map[string]bool
 	actions []plan.Action
+	left    []string // of one that could not be made
 }
 
 // makeVolumes makes the volumes that an instance is to be made with, and puts their paths among its
@@ -156,6 +157,7 @@ func (s Settings) makeVolumes(ctx context.Context, env operation.Env, c *EnsureR
 		wanted.Near = near
 		path, report, err := s.MakeVolume(ctx, env, volume, wanted, c.DryRun, c.Keep)
 		if err != nil {
+			made.left = report.Outcome.Leftovers
 			return made, err
 		}
 		if report.ID != "" {

@@ -65,7 +65,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest
 		result, err = ensure(ctx, s, env, c)
 	}
 	if err != nil && !c.DryRun && !c.Keep {
-		result.Report.Outcome.Leftovers = append(result.Report.Outcome.Leftovers, s.dropVolumes(ctx, env, made)...)
+		result.Report.Outcome.Leftovers = slices.Concat(result.Report.Outcome.Leftovers, made.left, s.dropVolumes(ctx, env, made))
 	}
 	if c.DryRun {
 		result.Report.Plan.Actions = append(made.actions, result.Report.Plan.Actions...)

@@ -76,7 +76,7 @@ func Commands() []Command {
 	add(writes("dladm", "opteadm", "zfs", "zoneadm", "zonecfg"), "zone create", "zone delete")
 	add(writes("svccfg", "zfs", "zoneadm", "zonecfg"), "base ensure", "base retire")
 	up := []string{"dladm", "mount", "opteadm", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}
-	add(writes(up...), "agent", "instance delete", "instance edit", "instance ensure", "instance migrate", "instance start", "instance stop", "probe record --active", "reap")
+	add(writes(up...), "agent", "instance copy", "instance delete", "instance edit", "instance ensure", "instance migrate", "instance start", "instance stop", "probe record --active", "reap")
 	add(writes(append([]string{"chmod", "ipadm", "route", "rsrvrctl", "zpool"}, up...)...), "bootstrap")
 	slices.SortFunc(all, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	return all

@@ -49,6 +49,14 @@ func (s Settings) found(ctx context.Context, env operation.Env, c Request) (r Re
 	return r, s.datasets(view, r), nil
 }
 
+// Objects are the ZFS snapshots of a snapshot, as reports name them.
+func (s Settings) Objects(view ledger.View, r Record) (names []string) {
+	for _, dataset := range s.datasets(view, r) {
+		names = append(names, kind+" "+naming.Snapshot(dataset, r.Name))
+	}
+	return names
+}
+
 func (s Settings) datasets(view ledger.View, r Record) (names []string) {
 	for _, d := range r.Disks {
 		if v, known := s.Volume(view, d.Volume); known {
@@ -127,7 +135,7 @@ func laterThan(tree []zfs.Dataset, name string) (later []string) {
 }
 
 // Delete removes a snapshot. Of one that does not exist nothing is done: gone is false then. Errors:
-// those of operation.Run.
+// *NeededError, *HalfError; those of operation.Run.
 func (s Settings) Delete(ctx context.Context, env operation.Env, c Request) (gone bool, report operation.Report, err error) {
 	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
@@ -149,6 +157,9 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c Request) (gon
 				return d, nil // another process has removed it
 			case r.RollingBack:
 				return d, &HalfError{Instance: r.Of, Name: r.Name}
+			}
+			if clones := s.Clones(view, r.Of+"@"+r.Name); len(clones) > 0 {
+				return d, &NeededError{Instance: r.Of, Name: r.Name, By: clones}
 			}
 			d.Plan.Policy, d.OnSuccess = plan.Stop, []ledger.Fact{r.Forget()}
 			for _, disk := range r.Disks {

@@ -89,6 +89,24 @@ func (e *RunningError) Hint() string {
 	return "to stop it, run: sledctl instance stop " + e.Instance
 }
 
+// NeededError is a snapshot that volumes were cloned from.
+type NeededError struct {
+	Instance, Name string
+	By             []string // volumes, by name
+}
+
+// Error names them.
+func (e *NeededError) Error() string {
+	return fmt.Sprintf("snapshot %q of instance %q is needed: volumes were cloned from it: %s", e.Name, e.Instance, strings.Join(e.By, ", "))
+}
+
+func (*NeededError) Kind() fault.Kind { return fault.Refused }
+
+// Hint names the command.
+func (e *NeededError) Hint() string {
+	return "to remove one that nobody needs, run: sledctl volume delete " + e.By[0]
+}
+
 // HalfError is an instance some of whose disks were taken back to a snapshot, and some not.
 type HalfError struct{ Instance, Name string }
 

@@ -122,6 +122,8 @@ type Settings struct {
 	Instance func(view ledger.View, ref string) (Instance, error)
 	// Volume finds a volume by its id; false: the ledger knows none.
 	Volume func(view ledger.View, id string) (Volume, bool)
+	// Clones names the volumes that begin as a snapshot, INSTANCE@NAME.
+	Clones func(view ledger.View, name string) []string
 	// Resized is the fact that a volume has another size.
 	Resized func(view ledger.View, id string, size uint64) (ledger.Fact, error)
 }

@@ -21,6 +21,8 @@ import (
 type Request struct {
 	Ref, Name string // of the instance, or its id; of the snapshot
 	DryRun    bool
+	// Reuse has Create leave one that exists as it is.
+	Reuse bool
 }
 
 // Create takes a snapshot of all disks of an instance that its guest may write to, in one moment on each
@@ -48,6 +50,15 @@ func (s Settings) Create(ctx context.Context, env operation.Env, c Request) (Sta
 				err = Whole(view, i.ID)
 			}
 			if err != nil {
+				return d, err
+			}
+			if old, err := Find(view, i.ID, c.Name); err == nil && c.Reuse && !old.Unfinished() {
+				made = old
+				if operation.IsOpen(view, Subject(i.ID, c.Name)) { // of its deletion, which did not end
+					var f ledger.Fact
+					f, err = old.fact()
+					d.OnSuccess = []ledger.Fact{f}
+				}
 				return d, err
 			}
 			d, made, names, err = i.taking(view, tree, c.Name, at)

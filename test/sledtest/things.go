@@ -61,7 +61,7 @@ func Things(t testing.TB, comparable string) map[string][]string {
 			all["dataset "+d.Name] = append(all["dataset "+d.Name], "dataset "+name, "zone "+base)
 		}
 		if _, snapshot, ok := strings.Cut(d.Name, "@"); ok {
-			all["dataset "+d.Name] = append(all["dataset "+d.Name], "snapshots "+snapshot, "zone "+strings.TrimSuffix(snapshot, "_snap"))
+			all["dataset "+d.Name] = append(all["dataset "+d.Name], "snapshot "+d.Name, "snapshots "+snapshot, "zone "+strings.TrimSuffix(snapshot, "_snap"))
 		}
 	}
 	return all
