@@ -63,6 +63,11 @@ func (s Settings) Change(ctx context.Context, env operation.Env, c ChangeRequest
 	if err != nil {
 		return Status{}, report, s.explained(ctx, env, err, r)
 	}
+	if report.ID != "" { // it takes something else now
+		if is, err := zfs.Get(ctx, env.Host, r.Dataset); err == nil {
+			used = is.Used
+		}
+	}
 	return s.status(report.View, r, used), report, nil
 }
 

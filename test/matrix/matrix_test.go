@@ -186,7 +186,7 @@ func secretTuned() string {
 func unchanging() []string {
 	return strings.Fields(`
 		status doctor top storage-list storage-check storage-local-disk-list base-list image-list image-get image-export vnic-list volume-list volume-get zone-list zone-exec zone-bundle-list zone-bundle-get nics-list probe-compare probe-show propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
-		instance-list instance-get instance-history instance-logs instance-console instance-wait instance-watch events history trace ledger-show ledger-check ledger-export config-show config-check version completion`)
+		instance-list instance-get instance-history instance-logs instance-snapshot-list instance-console instance-wait instance-watch events history trace ledger-show ledger-check ledger-export config-show config-check version completion`)
 }
 
 // A verb that is new is in no row: it is not forgotten for long.

@@ -29,19 +29,19 @@ type mode struct {
 // modes are the columns of the matrix.
 func modes() []mode {
 	return append([]mode{
-		{"killed before", sledtest.AtChange, 5, 80, killed(host.CrashBefore)},
-		{"killed after", sledtest.AtChange, 5, 80, killed(host.CrashAfter)},
-		{"killed, and the command lives on, or the write is torn", sledtest.AtChange, 4, 80, killed(host.CrashDuring)},
-		{"power cut", sledtest.AtChange, 8, 160, powerCut},
+		{"killed before", sledtest.AtChange, 6, 80, killed(host.CrashBefore)},
+		{"killed after", sledtest.AtChange, 6, 80, killed(host.CrashAfter)},
+		{"killed, and the command lives on, or the write is torn", sledtest.AtChange, 5, 80, killed(host.CrashDuring)},
+		{"power cut", sledtest.AtChange, 10, 160, powerCut},
 		{string(sledtest.Refuses), sledtest.AtCommand, 4, 80, fails(sledtest.Refuses)},
 		{string(sledtest.Broken), sledtest.AtCommand, 5, 80, fails(sledtest.Broken)},
 		{string(sledtest.Doubles), sledtest.AtCommand, 4, 80, fails(sledtest.Doubles)},
 		{string(sledtest.Halves), sledtest.AtCommand, 5, 80, fails(sledtest.Halves)},
 		{string(sledtest.Dies), sledtest.AtCommand, 5, 80, fails(sledtest.Dies)},
 		{string(sledtest.Hangs), sledtest.AtCommand, 5, 80, hung},
-		{string(sledtest.Full), sledtest.AtFile, 5, 80, fails(sledtest.Full)},
-		{string(sledtest.Silent), sledtest.AtCall, 3, 80, fails(sledtest.Silent)},
-		{string(sledtest.Loses), sledtest.AtEither, 8, 160, copyMissing},
+		{string(sledtest.Full), sledtest.AtFile, 6, 80, fails(sledtest.Full)},
+		{string(sledtest.Silent), sledtest.AtCall, 4, 80, fails(sledtest.Silent)},
+		{string(sledtest.Loses), sledtest.AtEither, 10, 160, copyMissing},
 	}, stops()...)
 }
 
