@@ -125,7 +125,8 @@ func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRe
 	if err != nil {
 		return Result{}, err
 	}
-	if known && c.Only == "" && !c.Recreate && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, wanted) {
+	unfinished := operation.IsOpen(view, record.Subject(id)) // what it was to do may be more than shows
+	if known && c.Only == "" && !c.Recreate && !unfinished && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, wanted) {
 		if noted := c.noted(r); noted.Protected != r.Protected || noted.Spec.StartOrder != r.Spec.StartOrder {
 			return note(ctx, env, id, c)
 		}
