@@ -72,6 +72,10 @@ func snapshotCommand(name string, properties []Property) host.Command {
 	return withOptions("snapshot", properties, name)
 }
 
+func snapshotAllCommand(s SnapshotAll) host.Command {
+	return withOptions("snapshot", s.Properties, s.Names...)
+}
+
 func snapshotTreeCommand(name string) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"snapshot", "-r", name}}
 }

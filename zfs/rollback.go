@@ -1,10 +1,10 @@
 package zfs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -70,7 +70,7 @@ func (s SnapshotTree) Explain() []host.Line {
 
 // Explain is the zfs snapshot.
 func (s SnapshotAll) Explain() []host.Line {
-	return []host.Line{host.CommandLine(withOptions("snapshot", s.Properties, s.Names...))}
+	return []host.Line{host.CommandLine(snapshotAllCommand(s))}
 }
 
 // Explain is a zfs destroy for each.
@@ -145,17 +145,19 @@ func (s SnapshotAll) Do(ctx context.Context, h host.Host) error {
 		return fmt.Errorf("take snapshots: %w", err)
 	}
 	said := "take snapshots " + strings.Join(s.Names, ", ")
-	for _, name := range s.Names {
-		if _, err := Get(ctx, h, name); !errors.Is(err, host.ErrNotFound) {
-			return fmt.Errorf("%s: %w", said, cmp.Or(err, host.ErrExists))
-		}
-	}
-	var about []string // what an error may name
+	var heads []string
 	for _, name := range s.Names {
 		head, _, _ := strings.Cut(name, "@")
-		about = append(about, name, head)
+		heads = append(heads, head)
 	}
-	err := run(ctx, h, withOptions("snapshot", s.Properties, s.Names...), about...)
+	there, err := Sizeless(ctx, h, heads, 1, nil)
+	if err == nil && slices.ContainsFunc(there, func(d Dataset) bool { return slices.Contains(s.Names, d.Name) }) {
+		err = host.ErrExists
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", said, err)
+	}
+	err = run(ctx, h, snapshotAllCommand(s), slices.Concat(s.Names, heads)...)
 	if err == nil {
 		return nil
 	}

@@ -279,13 +279,22 @@ func (s Set) Do(ctx context.Context, h host.Host) error {
 		return nil
 	}
 	err = fmt.Errorf("set %s of dataset %s: %w", s.Name, s.Dataset, err)
+	if !said(err, "property may be set but unable to remount filesystem") {
+		return unlessDone(ctx, err, func(ctx context.Context) bool { return s.isSet(ctx, h) })
+	}
 	undo, known := s.Undo().(interface {
 		Do(context.Context, host.Host) error
 	})
-	if !known || !said(err, "property may be set but unable to remount filesystem") {
+	if !known {
 		return err
 	}
 	return cleanUp(ctx, err, func(ctx context.Context) error { return undo.Do(ctx, h) })
+}
+
+// isSet reports whether the dataset has the value itself, as it was written.
+func (s Set) isSet(ctx context.Context, h host.Host) bool {
+	r, err := h.Run(ctx, get(nil, []string{s.Name}, []string{s.Dataset}))
+	return err == nil && r.Exit == 0 && strings.TrimSuffix(string(r.Stdout), "\n") == strings.Join([]string{s.Dataset, s.Name, s.Value, string(Local)}, "\t")
 }
 
 // alreadyMounted tells that from other states in which nothing can be mounted.

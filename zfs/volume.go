@@ -12,8 +12,8 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 )
 
-// Volumes: made at a size, or cloned from a snapshot of one, grown, and renamed. None is ever made smaller: what lies behind
-// its new end would be lost.
+// Volumes: made at a size, or cloned from a snapshot of one, grown, and renamed. None is ever made
+// smaller: what lies behind its new end would be lost.
 
 // The sizes of a volume's blocks in bytes, powers of 2: what zfs takes
 // (SPA_MINBLOCKSIZE and SPA_OLD_MAXBLOCKSIZE of usr/src/uts/common/sys/spa.h), and what it takes

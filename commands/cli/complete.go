@@ -22,6 +22,17 @@ func CompleteArgs(cmd *cobra.Command, words func(context.Context) []string) {
 	}
 }
 
+// CompleteInTurn offers words for the first argument, and others for those after it.
+func CompleteInTurn(cmd *cobra.Command, first, rest func(context.Context) []string) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		words := first
+		if len(args) > 0 {
+			words = rest
+		}
+		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // Complete offers words for a flag. It registers them only when the shell asks for
 // completions: cobra keeps what is registered for as long as the process lives.
 func (e *Env) Complete(cmd *cobra.Command, flag string, words func() []string) {

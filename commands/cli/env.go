@@ -259,6 +259,9 @@ func NameOf(view ledger.View, subject string) string {
 			return r.Name
 		}
 	}
+	if id, name, ok := strings.Cut(strings.TrimPrefix(subject, naming.KeySnapshot), "/"); ok && strings.HasPrefix(subject, naming.KeySnapshot) {
+		return NameOf(view, naming.KeyInstance+id) + "@" + name
+	}
 	_, name, _ := strings.Cut(subject, "/")
 	return name
 }

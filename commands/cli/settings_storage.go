@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/commands/config"
@@ -117,46 +115,30 @@ func attachedVolumes(view ledger.View) (map[string][]string, error) {
 }
 
 // Copies are what copies of instances are made by.
-func Copies(ctx context.Context, e *Env) (copies.Settings, operation.Env, error) {
-	snapshots, env, err := Snapshots(ctx, e)
-	if err != nil {
-		return copies.Settings{}, env, err
-	}
-	s, _, err := e.Instances(ctx)
+func Copies(e *Env, s instance.Settings) (copies.Settings, error) {
+	c, err := e.Config()
 	return copies.Settings{
-		Instances: s, Snapshots: snapshots,
+		Instances: s, Snapshots: snapshotsOf(s),
 		Planned: func(s instance.Settings, r snapshot.Record) instance.Settings {
-			c, _, err := e.Reach()
-			if err == nil {
-				withVolumes(c, &s, r)
-			}
+			withVolumes(c, &s, r)
 			return s
 		},
-	}, env, err
+	}, err
 }
 
-// imagesOf finds what volumes begin as: images, INSTANCE@SNAPSHOT or, of one with several disks,
-// INSTANCE@SNAPSHOT:N, and what a dry run would have taken.
+// imagesOf finds what volumes begin as: images and disks of snapshots, also of one that a dry run would
+// have taken.
 func imagesOf(planned snapshot.Record) func(ledger.View, string) (volume.Image, error) {
 	return func(view ledger.View, name string) (volume.Image, error) {
-		of, rest, isSnapshot := strings.Cut(name, "@")
-		if !isSnapshot {
+		if !strings.Contains(name, "@") {
 			return imageOf(view, name)
 		}
-		short, number, _ := strings.Cut(rest, ":")
-		r := planned
-		if planned.Of != of || planned.Name != short {
-			var err error
-			if r, err = snapshot.Find(view, of, short); err != nil {
-				return volume.Image{}, err
-			}
+		r, d, err := snapshot.Pick(view, name, planned)
+		if err != nil {
+			return volume.Image{}, err
 		}
-		n, err := strconv.Atoi(cmp.Or(number, "0"))
-		if err != nil || n < 0 || n >= len(r.Disks) || number == "" && len(r.Disks) > 1 {
-			return volume.Image{}, &record.InputError{Field: "image", Value: name, Want: fmt.Sprintf("%s@%s:N, with a disk from 0 to %d", of, short, len(r.Disks)-1)}
-		}
-		v, err := volume.Find(view, r.Disks[n].Volume)
-		return volume.Image{Name: name, Pool: v.Pool, Snapshot: naming.Snapshot(v.Dataset, r.Name), Size: r.Disks[n].Size, Block: v.Block}, err
+		v, err := volume.Find(view, d.Volume)
+		return volume.Image{Name: name, Pool: v.Pool, Snapshot: naming.Snapshot(v.Dataset, r.Name), Size: d.Size, Block: v.Block}, err
 	}
 }
 
@@ -174,6 +156,10 @@ func CompleteVolumes(e *Env) func(context.Context) []string {
 // Snapshots are what snapshots of instances take from the configuration, and what operations work with.
 func Snapshots(ctx context.Context, e *Env) (snapshot.Settings, operation.Env, error) {
 	s, env, err := e.Instances(ctx)
+	return snapshotsOf(s), env, err
+}
+
+func snapshotsOf(s instance.Settings) snapshot.Settings {
 	as := func(v volume.Record) snapshot.Volume {
 		return snapshot.Volume{ID: v.ID, Name: v.Name, Dataset: v.Dataset, Size: v.Size, Thin: v.Thin}
 	}
@@ -195,9 +181,9 @@ func Snapshots(ctx context.Context, e *Env) (snapshot.Settings, operation.Env, e
 		Instance: func(view ledger.View, ref string) (snapshot.Instance, error) {
 			r, err := s.Find(view, ref)
 			i := snapshot.Instance{ID: r.ID, Name: r.Name, Running: r.Incarnation != nil}
-			disks := r.Spec.Disks
-			if r.Later != nil && !i.Running {
-				disks = *r.Later
+			disks := r.NextDisks()
+			if i.Running {
+				disks = r.Spec.Disks
 			}
 			for _, d := range disks {
 				dataset, _ := d.Volume()
@@ -212,7 +198,7 @@ func Snapshots(ctx context.Context, e *Env) (snapshot.Settings, operation.Env, e
 			}
 			return i, err
 		},
-	}, env, err
+	}
 }
 
 // CompleteImages offers the names of images.

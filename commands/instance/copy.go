@@ -37,8 +37,8 @@ makes new host keys; user-data and network-config are not copied.`,
 				return err
 			}
 			c.Wanted, c.DryRun, c.Keep = wanted, m.Dry(), m.Keep
-			return env.ChangeInstance(ctx, m, func(ctx context.Context, _ instance.Settings, op operation.Env) (instance.Result, error) {
-				s, _, err := cli.Copies(ctx, env)
+			return env.ChangeInstance(ctx, m, func(ctx context.Context, instances instance.Settings, op operation.Env) (instance.Result, error) {
+				s, err := cli.Copies(env, instances)
 				if err != nil {
 					return instance.Result{}, err
 				}

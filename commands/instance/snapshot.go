@@ -84,13 +84,7 @@ finished.`,
 func snapshotCommand(env *cli.Env, cmd *cobra.Command, m *cli.Mutation) *cobra.Command {
 	m.Add(cmd, false)
 	env.AddOutput(cmd)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		words := env.CompleteInstances
-		if len(args) > 0 {
-			words = cli.Recorded(env, snapshot.All, func(r snapshot.Record) string { return r.Name })
-		}
-		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
-	}
+	cli.CompleteInTurn(cmd, env.CompleteInstances, cli.Recorded(env, snapshot.All, func(r snapshot.Record) string { return r.Name }))
 	return cmd
 }
 

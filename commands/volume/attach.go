@@ -30,7 +30,7 @@ those of several. A volume that the instance has already is left as it is.`,
 	cmd.Flags().BoolVar(&c.ReadOnly, "readonly", false, "the guest only reads it")
 	m.Add(cmd, false)
 	env.AddOutput(cmd)
-	completeBoth(env, cmd)
+	cli.CompleteInTurn(cmd, cli.CompleteVolumes(env), env.CompleteInstances)
 	return cmd
 }
 
@@ -50,19 +50,8 @@ What is on it stays. A volume that the instance does not have is left as it is.`
 	}
 	m.Add(cmd, false)
 	env.AddOutput(cmd)
-	completeBoth(env, cmd)
+	cli.CompleteInTurn(cmd, cli.CompleteVolumes(env), env.CompleteInstances)
 	return cmd
-}
-
-// completeBoth offers volumes for the first argument, and instances for the second.
-func completeBoth(env *cli.Env, cmd *cobra.Command) {
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		words := cli.CompleteVolumes(env)
-		if len(args) > 0 {
-			words = env.CompleteInstances
-		}
-		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
-	}
 }
 
 func runAttach(ctx context.Context, e *cli.Env, m cli.Mutation, c instance.AttachRequest) error {

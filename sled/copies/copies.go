@@ -3,10 +3,13 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host/fault"
@@ -56,23 +59,23 @@ func (s Settings) Copy(ctx context.Context, env operation.Env, c Request) (insta
 	if err != nil {
 		return instance.Result{}, view.Absent(err)
 	}
+	if err := fits(from, c); err != nil {
+		return instance.Result{}, err
+	}
 	has, err := s.Snapshots.Instance(view, from.ID)
 	if err != nil {
 		return instance.Result{}, err
 	}
-	wanted, err := describe(from, has.Volumes, c)
-	if err != nil {
-		return instance.Result{}, err
-	}
 	var taken taken
-	if needsSnapshot(wanted.Disks) && c.Snapshot == "" {
-		if taken, err = s.take(ctx, env, from, c); err != nil {
+	if c.Wanted.Disks == nil && len(has.Volumes)+len(has.Foreign) > 0 {
+		if taken, err = s.take(ctx, env, view, from, c); err != nil {
 			return instance.Result{Report: taken.report}, err
 		}
-		if c.DryRun && taken.record.Name != "" {
+		if c.DryRun && taken.now {
 			s.Instances = s.Planned(s.Instances, taken.record)
 		}
 	}
+	wanted := s.describe(view, from, taken.record, c)
 	result, err := s.Instances.Ensure(ctx, env, instance.EnsureRequest{Verb: "instance copy", Wanted: wanted, DryRun: c.DryRun, Keep: c.Keep})
 	if err != nil && taken.now && !c.DryRun && !c.Keep {
 		result.Report.Outcome.Leftovers = append(result.Report.Outcome.Leftovers, s.giveBack(ctx, env, taken.record)...)
@@ -83,62 +86,63 @@ func (s Settings) Copy(ctx context.Context, env operation.Env, c Request) (insta
 	return result, err
 }
 
-// describe is what the copy is, of an instance that has these volumes. Its addresses are its own, and so are
-// its name and its id in the data for cloud-init.
-func describe(from record.Record, volumes []snapshot.Volume, c Request) (instance.Wanted, error) {
-	spec := from.Spec
+// fits refuses what cannot be copied as it is.
+func fits(from record.Record, c Request) error {
+	inVPC := slices.ContainsFunc(from.Spec.NICs, func(n record.NIC) bool { return n.OPTE })
 	switch {
-	case spec.Machine != nil && c.Wanted.Machine == nil:
-		return instance.Wanted{}, &FixedError{Name: from.Name, Why: "has a spec that was written down whole"}
+	case from.Spec.Machine != nil && c.Wanted.Machine == nil:
+		return &FixedError{Name: from.Name, Why: "has a spec that was written down whole"}
 	case c.Wanted.Ref == from.Name || c.Wanted.Ref == from.ID:
-		return instance.Wanted{}, &FixedError{Name: from.Name, Why: "cannot be a copy of itself"}
+		return &FixedError{Name: from.Name, Why: "cannot be a copy of itself"}
+	case inVPC && c.Wanted.NICs == nil:
+		return &FixedError{Name: from.Name, Why: "has a NIC in a VPC, whose address is its own: say with --nic which the copy has"}
 	}
-	below := instance.Wanted{CPUs: &spec.CPUs, CPUCap: &spec.CPUCap, Memory: &spec.Memory, Disks: []record.Disk{}, NICs: []record.NIC{}}
+	return nil
+}
+
+// describe is what the copy is, with disks that begin as a snapshot. Its addresses are its own, and so are
+// its name and its id in the data for cloud-init.
+func (s Settings) describe(view ledger.View, from record.Record, r snapshot.Record, c Request) instance.Wanted {
+	spec := from.Spec
+	below := instance.Wanted{CPUs: &spec.CPUs, CPUCap: &spec.CPUCap, Memory: &spec.Memory, Disks: s.disks(view, from, r), NICs: []record.NIC{}}
 	for _, n := range spec.NICs {
-		if n.OPTE && c.Wanted.NICs == nil {
-			return instance.Wanted{}, &FixedError{Name: from.Name, Why: "has a NIC in a VPC, whose address is its own: say with --nic which the copy has"}
-		}
 		n.MAC, n.AllowIP = "", nil
 		below.NICs = append(below.NICs, n)
 	}
-	if spec.CloudInit != nil { // a guest that is told another id makes its own keys
-		hostname := ""
+	if spec.CloudInit != nil { // a guest that has another id makes its own keys
+		hostname := cmp.Or(c.Wanted.Name, c.Wanted.Ref)
 		below.CloudInit = record.CloudInitParts{Hostname: &hostname, SSHKeys: spec.CloudInit.SSHKeys}
-		if hostname = c.Wanted.Ref; c.Wanted.Name != "" {
-			hostname = c.Wanted.Name
-		}
 	}
-	snapshot, n := name(c), 0
-	for _, d := range spec.Disks {
-		if d.ReadOnly {
-			below.Disks = append(below.Disks, d)
-			continue
-		}
-		disk := &record.NewDisk{Image: fmt.Sprintf("%s@%s:%d", from.Name, snapshot, n)}
-		if n < len(volumes) {
-			disk.Thin = volumes[n].Thin
-		}
-		below.Disks = append(below.Disks, record.Disk{New: disk})
-		n++
-	}
-	return c.Wanted.Over(below), nil
+	return c.Wanted.Over(below)
 }
 
-// name is that of the snapshot.
-func name(c Request) string {
-	if c.Snapshot != "" {
-		return c.Snapshot
+// disks are those of the copy, in the order of the other's; what only its snapshot has comes last.
+func (s Settings) disks(view ledger.View, from record.Record, r snapshot.Record) []record.Disk {
+	disks, done := []record.Disk{}, map[int]bool{}
+	add := func(n int) {
+		v, _ := s.Snapshots.Volume(view, r.Disks[n].Volume)
+		done[n] = true
+		disks = append(disks, record.Disk{New: &record.NewDisk{Image: fmt.Sprintf("%s@%s:%d", r.Of, r.Name, n), Thin: v.Thin}})
 	}
-	return "for-" + c.Wanted.Ref
-}
-
-func needsSnapshot(disks []record.Disk) bool {
-	for _, d := range disks {
-		if d.New != nil && d.New.Image != "" {
-			return true
+	for _, d := range from.NextDisks() {
+		dataset, _ := d.Volume()
+		n := slices.IndexFunc(r.Disks, func(is snapshot.Disk) bool {
+			v, known := s.Snapshots.Volume(view, is.Volume)
+			return known && v.Dataset == dataset
+		})
+		switch {
+		case d.ReadOnly:
+			disks = append(disks, d)
+		case n >= 0:
+			add(n)
 		}
 	}
-	return false
+	for n := range r.Disks {
+		if !done[n] {
+			add(n)
+		}
+	}
+	return disks
 }
 
 // taken is the snapshot of a copy.
@@ -150,9 +154,13 @@ type taken struct {
 
 func (t taken) actions() []plan.Action { return t.report.Plan.Actions }
 
-// take takes the snapshot, unless an earlier run of the same copy has.
-func (s Settings) take(ctx context.Context, env operation.Env, from record.Record, c Request) (taken, error) {
-	is, report, err := s.Snapshots.Create(ctx, env, snapshot.Request{Ref: from.ID, Name: name(c), DryRun: c.DryRun, Reuse: true})
+// take finds the snapshot that is asked for, or takes one, unless an earlier run of the same copy has.
+func (s Settings) take(ctx context.Context, env operation.Env, view ledger.View, from record.Record, c Request) (taken, error) {
+	if c.Snapshot != "" {
+		r, err := snapshot.Find(view, from.ID, c.Snapshot)
+		return taken{record: r}, err
+	}
+	is, report, err := s.Snapshots.Create(ctx, env, snapshot.Request{Ref: from.ID, Name: "for-" + c.Wanted.Ref, DryRun: c.DryRun, Reuse: true})
 	return taken{record: is.Record, report: report, now: err == nil && !report.Plan.Empty()}, err
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
-	"github.com/sledctl/sledctl/sled/snapshot"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -318,9 +317,8 @@ func (k known) nobodyResumes(died operation.OpenIntent) bool {
 		return v.GUID == "" // there is none, or it was never finished and goes
 	}
 	if strings.HasPrefix(died.Subject, naming.KeySnapshot) {
-		return !slices.ContainsFunc(k.snapshots, func(r snapshot.Record) bool {
-			return snapshot.Subject(r.Instance, r.Name) == died.Subject && !r.Unfinished()
-		})
+		r, recorded := k.snapshots[died.Subject]
+		return !recorded || r.Unfinished()
 	}
 	ofLocalDisk := strings.HasPrefix(died.Subject, naming.KeyLocalDisk)
 	return ofInstance && !recorded || ofLocalDisk || died.Subject == "vnic" || died.Subject == bundleSubject

@@ -1,6 +1,7 @@
 package reap
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,25 +11,23 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-func (k *known) learnSnapshots(view ledger.View) (err error) {
-	k.snapshots, err = snapshot.All(view)
+func (k known) learnSnapshots(view ledger.View) error {
+	snapshots, err := snapshot.All(view)
+	for _, r := range snapshots {
+		k.snapshots[snapshot.Subject(r.Instance, r.Name)] = r
+	}
 	return err
 }
 
 // snapshotOf is the record of the instance's snapshot that a ZFS snapshot is of, by its mark.
 func (k known) snapshotOf(d zfs.Dataset) (snapshot.Record, bool) {
 	_, short, _ := strings.Cut(d.Name, "@")
-	i := slices.IndexFunc(k.snapshots, func(r snapshot.Record) bool {
-		return r.Instance == d.User[naming.PropertySnapshot].Value && naming.SnapshotPrefix+r.Name == short
-	})
-	if i < 0 {
-		return snapshot.Record{}, false
-	}
-	return k.snapshots[i], true
+	r, recorded := k.snapshots[snapshot.Subject(d.User[naming.PropertySnapshot].Value, strings.TrimPrefix(short, naming.SnapshotPrefix))]
+	return r, recorded
 }
 
 // ofDisks judges a ZFS snapshot that is marked as one of an instance's disks. It goes only if its taking
-// did not end.
+// did not end, or its deletion has begun.
 func (k known) ofDisks(o Object, d zfs.Dataset) (Object, bool) {
 	r, recorded := k.snapshotOf(d)
 	work, working := k.busy[o.key()]
@@ -40,7 +39,7 @@ func (k known) ofDisks(o Object, d zfs.Dataset) (Object, bool) {
 	case recorded && !r.Unfinished() && slices.ContainsFunc(r.Disks, func(disk snapshot.Disk) bool { return disk.GUID == d.GUID }):
 		o.Verdict, o.Reason = InUse, "snapshot "+r.Name+" of instance "+r.Of
 	case recorded && r.Unfinished():
-		o.Verdict, o.Reason, o.final = Orphan, leftBefore+"instance snapshot create"+leftAfter, false
+		o.Verdict, o.Reason, o.final = Orphan, leftBefore+halfSnapshot(r)+leftAfter, false
 	case begun:
 		o.Verdict, o.Reason, o.final = Orphan, leftBefore+half.verb+leftAfter, false
 	default:
@@ -49,9 +48,19 @@ func (k known) ofDisks(o Object, d zfs.Dataset) (Object, bool) {
 	return o, true
 }
 
-// recordsOfSnapshots are those of snapshots whose taking did not end, and that have left nothing.
+// halfSnapshot is the verb that did not end.
+func halfSnapshot(r snapshot.Record) string {
+	if r.Removing {
+		return "instance snapshot delete"
+	}
+	return "instance snapshot create"
+}
+
+// recordsOfSnapshots are those of snapshots whose taking or deletion did not end, and that have left
+// nothing.
 func (k known) recordsOfSnapshots(f Findings) (gone []Object) {
-	for _, r := range k.snapshots {
+	for _, key := range slices.Sorted(maps.Keys(k.snapshots)) {
+		r := k.snapshots[key]
 		left := func(disk snapshot.Disk) bool {
 			for dataset, v := range k.volumes {
 				at := naming.Snapshot(dataset, r.Name)
@@ -67,7 +76,7 @@ func (k known) recordsOfSnapshots(f Findings) (gone []Object) {
 			continue
 		}
 		gone = append(gone, Object{
-			Kind: KindRecord, Name: snapshot.Subject(r.Instance, r.Name), Verdict: StaleRec, Reason: "of instance snapshot create, which did not end; nothing of it is left",
+			Kind: KindRecord, Name: key, Verdict: StaleRec, Reason: "of " + halfSnapshot(r) + ", which did not end; nothing of it is left",
 		})
 	}
 	return gone

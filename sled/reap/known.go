@@ -31,15 +31,15 @@ type known struct {
 	bases      map[string]base.Record         // by zone name
 	localDisks map[string]localdisk.Record    // by the dataset in which each lies
 	images     map[string]image.Record        // by id
-	snapshots  []snapshot.Record
-	newest     map[string]int           // newest finished generation, by pool
-	held       map[string]network.Hold  // by kind and name
-	volumes    map[string]volume.Record // by dataset
-	disks      map[string][]string      // the instances that have a volume as a disk, by its dataset
-	busy       map[string]busy          // objects of living runs, by kind and name
-	subjects   map[string]busy          // living runs, by what they lock
-	cloned     map[string]string        // the instance that has begun to clone a base, by its zone name
-	cloning    map[string]busy          // living runs that clone a base, by its zone name
+	snapshots  map[string]snapshot.Record     // by key
+	newest     map[string]int                 // newest finished generation, by pool
+	held       map[string]network.Hold        // by kind and name
+	volumes    map[string]volume.Record       // by dataset
+	disks      map[string][]string            // the instances that have a volume as a disk, by its dataset
+	busy       map[string]busy                // objects of living runs, by kind and name
+	subjects   map[string]busy                // living runs, by what they lock
+	cloned     map[string]string              // the instance that has begun to clone a base, by its zone name
+	cloning    map[string]busy                // living runs that clone a base, by its zone name
 	secrets    []secrets.File
 	dead       map[string]made        // what runs that died were making, by kind and name
 	died       []operation.OpenIntent // intents of runs that died
@@ -98,7 +98,7 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 	k := known{
 		names: names, boot: boot, now: now,
 		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
-		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, localDisks: map[string]localdisk.Record{}, newest: map[string]int{}, images: map[string]image.Record{}, held: map[string]network.Hold{},
+		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, localDisks: map[string]localdisk.Record{}, newest: map[string]int{}, images: map[string]image.Record{}, snapshots: map[string]snapshot.Record{}, held: map[string]network.Hold{},
 		volumes: map[string]volume.Record{}, disks: map[string][]string{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 		again: func(record.Record) bool { return false },

@@ -18,7 +18,6 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
-	"github.com/sledctl/sledctl/sled/snapshot"
 	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -331,10 +330,8 @@ func (k known) stale(o Object) []ledger.Fact {
 			return []ledger.Fact{v.Forget()}
 		}
 	}
-	for _, r := range k.snapshots {
-		if snapshot.Subject(r.Instance, r.Name) == o.Name {
-			return []ledger.Fact{r.Forget()}
-		}
+	if r, is := k.snapshots[o.Name]; is {
+		return []ledger.Fact{r.Forget()}
 	}
 	for _, h := range k.held {
 		if recordOfHold(h) == o.Name {

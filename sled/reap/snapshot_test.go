@@ -18,7 +18,8 @@ func TestSnapshotsStayUnlessTheyWereNotTaken(t *testing.T) {
 	name := naming.Snapshot(dataset, "one")
 	subject := snapshot.Subject(instance, "one")
 	taken := snapshot.Record{Instance: instance, Of: "web1", Name: "one", Disks: []snapshot.Disk{{Volume: id, GUID: "guid of it"}}}
-	half, other := taken, taken
+	half, other, removing := taken, taken, taken
+	removing.Removing = true
 	half.Disks, other.Disks = []snapshot.Disk{{Volume: id}}, []snapshot.Disk{{Volume: id, GUID: "guid of another"}}
 	taking := operation.Intent{Verb: "instance snapshot create", Makes: []operation.Object{{Kind: KindSnapshot, Name: name}}}
 	key, record, open := "snapshot "+name, "record "+subject, "record intent/of "+subject
@@ -30,13 +31,15 @@ func TestSnapshotsStayUnlessTheyWereNotTaken(t *testing.T) {
 		want   map[string]Verdict
 		goes   bool
 	}{
-		"recorded":              {true, &taken, nil, false, map[string]Verdict{key: InUse}, false},
-		"recorded as another":   {true, &other, nil, false, map[string]Verdict{key: Unknown}, false},
-		"being taken":           {true, &half, &taking, true, map[string]Verdict{key: InProgress}, false},
-		"half taken":            {true, &half, &taking, false, map[string]Verdict{key: Orphan, open: StaleRec}, true},
-		"not taken":             {false, &half, &taking, false, map[string]Verdict{record: StaleRec, open: StaleRec}, true},
-		"taken by a later one":  {true, &taken, &taking, false, map[string]Verdict{key: InUse}, false},
-		"unknown to the ledger": {true, nil, nil, false, map[string]Verdict{key: Unknown}, false},
+		"recorded":               {true, &taken, nil, false, map[string]Verdict{key: InUse}, false},
+		"recorded as another":    {true, &other, nil, false, map[string]Verdict{key: Unknown}, false},
+		"being taken":            {true, &half, &taking, true, map[string]Verdict{key: InProgress}, false},
+		"half taken":             {true, &half, &taking, false, map[string]Verdict{key: Orphan, open: StaleRec}, true},
+		"not taken":              {false, &half, &taking, false, map[string]Verdict{record: StaleRec, open: StaleRec}, true},
+		"taken by a later one":   {true, &taken, &taking, false, map[string]Verdict{key: InUse}, false},
+		"half deleted":           {true, &removing, nil, false, map[string]Verdict{key: Orphan}, true},
+		"deleted, but on record": {false, &removing, nil, false, map[string]Verdict{record: StaleRec}, true},
+		"unknown to the ledger":  {true, nil, nil, false, map[string]Verdict{key: Unknown}, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := empty()

@@ -75,9 +75,10 @@ func (s Settings) rollingBack(view ledger.View, tree []zfs.Dataset, r Record) (d
 	case i.Running:
 		return d, &RunningError{Instance: i.Name, Why: "its disks cannot be taken back under it"}
 	case r.Unfinished():
-		return d, &GoneError{Instance: i.Name, Name: r.Name, What: "it was never finished"}
+		return d, &GoneError{Instance: i.Name, Name: r.Name, What: unfinished}
 	}
 	d.Plan.Policy = plan.Stop
+	d.Intent.Changes = []operation.Object{{Kind: kind, Name: r.Name}} // for status: how it is finished
 	for _, disk := range r.Disks {
 		at := slices.IndexFunc(i.Volumes, func(v Volume) bool { return v.ID == disk.Volume })
 		if at < 0 {
@@ -155,13 +156,19 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c Request) (gon
 			switch {
 			case err != nil:
 				return d, nil // another process has removed it
-			case r.RollingBack:
+			case r.RollingBack && s.exists(view, r.Instance):
 				return d, &HalfError{Instance: r.Of, Name: r.Name}
 			}
 			if clones := s.Clones(view, r.Of+"@"+r.Name); len(clones) > 0 {
 				return d, &NeededError{Instance: r.Of, Name: r.Name, By: clones}
 			}
 			d.Plan.Policy, d.OnSuccess = plan.Stop, []ledger.Fact{r.Forget()}
+			r.Removing = true
+			begun, err := r.fact()
+			if err != nil {
+				return d, err
+			}
+			d.OnStart = []ledger.Fact{begun}
 			for _, disk := range r.Disks {
 				v, _ := s.Volume(view, disk.Volume)
 				is, there := find(tree, naming.Snapshot(v.Dataset, r.Name))
@@ -176,6 +183,12 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c Request) (gon
 		},
 	})
 	return true, report, err
+}
+
+// exists reports whether an instance does. Nobody goes back to a snapshot of one that is deleted.
+func (s Settings) exists(view ledger.View, instance string) bool {
+	_, err := s.Instance(view, instance)
+	return err == nil
 }
 
 // List tells the status of the snapshots of an instance; of all, if none is named.

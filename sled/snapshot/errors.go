@@ -38,6 +38,19 @@ func (e *NotFoundError) Hint() string {
 	return list
 }
 
+// DiskError is a disk that a snapshot does not have.
+type DiskError struct {
+	Ref, Snapshot string
+	Disks         int // that it has
+}
+
+// Error says which there are.
+func (e *DiskError) Error() string {
+	return fmt.Sprintf("image %q: want %s:N, with a disk from 0 to %d", e.Ref, e.Snapshot, e.Disks-1)
+}
+
+func (*DiskError) Kind() fault.Kind { return fault.Usage }
+
 // ExistsError is a snapshot of the name.
 type ExistsError struct{ Record }
 
@@ -139,6 +152,9 @@ func (*LaterError) Kind() fault.Kind { return fault.Refused }
 func (e *LaterError) Hint() string {
 	return "remove the later ones first, with: sledctl instance snapshot delete " + e.Instance + " NAME"
 }
+
+// unfinished is why nothing begins as a snapshot, or goes back to it.
+const unfinished = "its taking, or its deletion, did not end"
 
 // GoneError is a snapshot with a part that is missing.
 type GoneError struct{ Instance, Name, What string }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type Record struct {
 	// RollingBack says that its disks are being taken back to it: until that has ended, they are of
 	// different moments.
 	RollingBack bool `json:"rolling_back,omitempty"`
+	// Removing says that its deletion has begun.
+	Removing bool `json:"removing,omitempty"`
 }
 
 // Disk is a volume in a snapshot.
@@ -51,9 +54,9 @@ func (r Record) fact() (ledger.Fact, error) {
 // Forget is the fact that takes a snapshot out of the ledger.
 func (r Record) Forget() ledger.Fact { return ledger.Fact{Key: r.key()} }
 
-// Unfinished reports whether its taking has not ended.
+// Unfinished reports whether its taking has not ended, or its deletion has begun.
 func (r Record) Unfinished() bool {
-	return slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.GUID == "" })
+	return r.Removing || slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.GUID == "" })
 }
 
 // All reads the records, by instance and then by time.
@@ -91,6 +94,28 @@ func Find(view ledger.View, ref, name string) (Record, error) {
 		}
 	}
 	return Record{}, &NotFoundError{Instance: ref, Name: name, Near: naming.Nearest(name, names)}
+}
+
+// Pick finds a disk of a snapshot: INSTANCE@NAME or, where there are several, INSTANCE@NAME:N, from 0.
+// Planned is one that a dry run would have taken; zero: none is. Errors: *NotFoundError, *GoneError, *DiskError.
+func Pick(view ledger.View, ref string, planned Record) (Record, Disk, error) {
+	of, rest, _ := strings.Cut(ref, "@")
+	name, number, _ := strings.Cut(rest, ":")
+	r := planned
+	if planned.Of != of || planned.Name != name {
+		var err error
+		if r, err = Find(view, of, name); err != nil {
+			return r, Disk{}, err
+		}
+		if r.Unfinished() {
+			return r, Disk{}, &GoneError{Instance: of, Name: name, What: unfinished}
+		}
+	}
+	n, err := strconv.Atoi(cmp.Or(number, "0"))
+	if err != nil || n < 0 || n >= len(r.Disks) || number == "" && len(r.Disks) > 1 {
+		return r, Disk{}, &DiskError{Ref: ref, Snapshot: of + "@" + name, Disks: len(r.Disks)}
+	}
+	return r, r.Disks[n], nil
 }
 
 // Whole refuses an instance whose disks are of different moments. Errors: *HalfError.
@@ -141,7 +166,7 @@ type State string
 // The states.
 const (
 	Ready      State = "ready"
-	Unfinished State = "unfinished" // an operation takes it, or died before it had
+	Unfinished State = "unfinished" // an operation takes or deletes it, or died before it had
 	Missing    State = "missing"    // one of its ZFS snapshots is gone, or another one
 )
 

@@ -54,12 +54,7 @@ func (s Settings) Create(ctx context.Context, env operation.Env, c Request) (Sta
 			}
 			if old, err := Find(view, i.ID, c.Name); err == nil && c.Reuse && !old.Unfinished() {
 				made = old
-				if operation.IsOpen(view, Subject(i.ID, c.Name)) { // of its deletion, which did not end
-					var f ledger.Fact
-					f, err = old.fact()
-					d.OnSuccess = []ledger.Fact{f}
-				}
-				return d, err
+				return d, nil
 			}
 			d, made, names, err = i.taking(view, tree, c.Name, at)
 			return d, err
@@ -100,7 +95,13 @@ func lookAlone(ctx context.Context, h host.Host, datasets []string) ([]zfs.Datas
 	return look(ctx, h, datasets)
 }
 
-func look(ctx context.Context, h host.Host, datasets []string) (tree []zfs.Dataset, err error) {
+// look asks once, and for each by itself only where one is gone.
+func look(ctx context.Context, h host.Host, datasets []string) ([]zfs.Dataset, error) {
+	tree, err := zfs.List(ctx, h, datasets, []string{naming.PropertySnapshot, "volsize"})
+	if !errors.Is(err, host.ErrNotFound) {
+		return tree, err
+	}
+	tree = nil
 	for _, name := range datasets {
 		some, err := zfs.List(ctx, h, []string{name}, []string{naming.PropertySnapshot, "volsize"})
 		if errors.Is(err, host.ErrNotFound) { // with its pool, or alone

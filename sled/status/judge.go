@@ -147,6 +147,9 @@ func (j *judge) subject(of string) Subject {
 	if !named {
 		return Subject{Kind: "sled", Name: of}
 	}
+	if id, short, ok := strings.Cut(name, "/"); ok && kind == "snapshot" {
+		name = cmp.Or(j.names[id], id) + "@" + short
+	}
 	return Subject{Kind: kind, Name: name}
 }
 

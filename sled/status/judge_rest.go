@@ -109,6 +109,14 @@ func ofName(s Subject) string {
 func again(open operation.OpenIntent, s Subject) string {
 	word, _, _ := strings.Cut(open.Verb, " ")
 	switch {
+	case s.Kind == "instance" && open.Verb == "instance copy" && s.Name != "": // it is recorded, and has its disks
+		return "sledctl instance ensure " + s.Name
+	case s.Kind == "instance" && open.Verb == "instance snapshot rollback" && s.Name != "":
+		for _, o := range open.Changes {
+			if o.Kind == "snapshot" {
+				return "sledctl " + open.Verb + " " + s.Name + " " + o.Name
+			}
+		}
 	case s.Kind == "instance" && word == "instance" && s.Name != "":
 		return "sledctl " + open.Verb + " " + s.Name
 	case word == "bootstrap", word == "base", word == "spare":

@@ -168,6 +168,17 @@ func TestEachProblem(t *testing.T) {
 			s.Instances = append(s.Instances, vm("db1", "creating", "x", pool1))
 			s.Open = []operation.OpenIntent{{Intent: operation.Intent{Verb: "instance ensure", Subject: record.Subject("id-db1"), Time: now}}}
 		}, []string{"! operation-died: instance ensure of db1 was killed, and did not finish > sledctl instance ensure db1"}},
+		"a copy, a rollback and a snapshot were killed": {func(s *Seen) {
+			s.Instances = append(s.Instances, vm("a", "creating", "x", pool1), vm("b", "stopped", "", pool1))
+			s.Instances[len(s.Instances)-1].Wanted = record.WantedStopped
+			s.Open = []operation.OpenIntent{
+				{Intent: operation.Intent{Verb: "instance copy", Subject: record.Subject("id-a"), Time: now}},
+				{Intent: operation.Intent{Verb: "instance snapshot rollback", Subject: record.Subject("id-b"), Time: now, Changes: []operation.Object{{Kind: "snapshot", Name: "monday"}}}},
+				{Intent: operation.Intent{Verb: "instance snapshot create", Subject: "snapshot/id-b/tuesday", Time: now}},
+			}
+		}, []string{"! operation-died: instance copy of a was killed, and did not finish > sledctl instance ensure a",
+			"! operation-died: instance snapshot rollback of b was killed, and did not finish > sledctl instance snapshot rollback b monday",
+			"! operation-died: instance snapshot create of b@tuesday was killed, and did not finish > sledctl reap"}},
 		"an operation on nothing known was killed": {func(s *Seen) {
 			s.Open = []operation.OpenIntent{
 				{Intent: operation.Intent{Verb: "instance ensure", Subject: record.Subject("gone"), Time: now}},

@@ -80,7 +80,7 @@ func rows() []row {
 		{name: "stop in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, ready: []string{inVPC}, line: "instance stop web1"},
 		{name: "recreate in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, ready: []string{inVPC}, line: inVPC + "+custom --recreate"},
 		{name: "ensure with cloud-init data", line: sledtest.Web1 + " --hostname shop"},
-		{name: "cloud-init data of a guest that runs", adds: true, ready: []string{sledtest.Web1}, alters: true, line: "instance ensure web1 --hostname shop"},
+		{name: "cloud-init data of a guest that runs", adds: true, ready: []string{sledtest.Web1}, line: "instance ensure web1 --hostname shop"},
 		{name: "recreate", ready: []string{sledtest.Web1}, line: "instance ensure web1 --cpus 4 --recreate"},
 		{name: "other limits", ready: []string{"instance ensure web1 --nic over=net0,max-bw=100,allow-ip=10.9.0.5 --nic over=net0"}, line: "instance ensure web1 --nic over=net0,max-bw=200 --nic over=net0,max-bw=5", adds: true, alters: true},
 		{name: "protect", fits: unprotected, ready: []string{sledtest.Web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
@@ -132,7 +132,7 @@ func rows() []row {
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
 		{name: "rekey", config: secretTuned(), prepare: func(s *scene) { s.Secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
 		{name: "local disk", config: withLocalDisks(), line: localDisk, ends: []string{"storage local-disk delete " + localDiskID}},
-		{name: "another quota of a local disk", config: withLocalDisks(), ready: []string{localDisk}, line: localDisk + " --quota 2G", alters: true, ends: []string{"storage local-disk delete " + localDiskID}},
+		{name: "another quota of a local disk", config: withLocalDisks(), ready: []string{localDisk}, line: localDisk + " --quota 2G", ends: []string{"storage local-disk delete " + localDiskID}},
 		{name: "no local disk", config: withLocalDisks(), ready: []string{localDisk}, line: "storage local-disk delete " + localDiskID, ends: []string{}},
 		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true},
 	}
