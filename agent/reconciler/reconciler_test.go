@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,15 +40,16 @@ func TestWhatIsWantedIsApplied(t *testing.T) {
 	doc := dropshottest.Published(t, "sled-agent-48.0.0.json")
 	synctest.Test(t, func(t *testing.T) {
 		var kept storage.Assignment
-		var fails error
-		asked := 0
+		var fails atomic.Pointer[error] // a sleep orders nothing
+		fails.Store(new(error))
+		var asked atomic.Int32
 		r := reconciler.New(reconciler.Settings{
 			Assign: func(_ context.Context, a storage.Assignment) error { kept = a; return nil },
 			Apply: func(context.Context) (storage.Assignment, bool, storage.Applied, error) {
-				asked++
+				asked.Add(1)
 				time.Sleep(time.Second)
 				return kept, kept.Generation > 0, storage.Applied{
-					Disks: map[uuid.UUID]error{uuid.MustParse(disk): nil}, Datasets: map[uuid.UUID]error{uuid.MustParse(dataset): fails},
+					Disks: map[uuid.UUID]error{uuid.MustParse(disk): nil}, Datasets: map[uuid.UUID]error{uuid.MustParse(dataset): *fails.Load()},
 				}, nil
 			},
 			Warn: func(err error) { t.Error(err) },
@@ -79,10 +81,11 @@ func TestWhatIsWantedIsApplied(t *testing.T) {
 		says(nil, `"ledgered_sled_config":null,"last_reconciliation":null,"reconciler_status":{"status":"not_yet_run"}`)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if asked != 1 {
-			t.Errorf("nothing is wanted, and it was applied %d times", asked)
+		if n := asked.Load(); n != 1 {
+			t.Errorf("nothing is wanted, and it was applied %d times", n)
 		}
-		fails = errors.New("it cannot be")
+		cannot := errors.New("it cannot be")
+		fails.Store(&cannot)
 		if err := r.Put(ctx, config); err != nil {
 			t.Fatal(err)
 		}
@@ -90,12 +93,12 @@ func TestWhatIsWantedIsApplied(t *testing.T) {
 		says(&config, `"ledgered_sled_config":{"generation":2,`, `"status":"running"`)
 		time.Sleep(time.Second)
 		says(&config, `"status":"idle"`, `"ran_for":{"secs":1,"nanos":0}`, `"`+disk+`":{"result":"ok"}`, `"`+dataset+`":{"result":"err","message":"it cannot be"}`, `"`+zone+`":{"result":"err"`)
-		fails = nil
+		fails.Store(new(error))
 		time.Sleep(time.Minute + time.Second)
 		says(&config, `"`+dataset+`":{"result":"ok"}`)
 		time.Sleep(time.Hour)
-		if asked != 3 {
-			t.Errorf("it was applied %d times", asked)
+		if n := asked.Load(); n != 3 {
+			t.Errorf("it was applied %d times", n)
 		}
 		cancel()
 		<-done
