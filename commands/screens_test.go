@@ -33,8 +33,8 @@ const afterTheDrill = 17*time.Minute + 2*time.Second
 // The screens of the drill sled are as they are in testdata/golden: at 80 columns, at 140,
 // on a terminal that cannot do more than print, and in a pipe.
 func TestScreensOfTheDrill(t *testing.T) {
-	if sledtest.Quick() {
-		t.Skip("making the drill sled takes seconds")
+	if testing.Short() {
+		t.Skip(unraced)
 	}
 	environ := []string{"SLEDCTL_HOST=sim:" + filepath.Join(t.TempDir(), "drill"), "TERM=dumb", "HOME=" + t.TempDir()}
 	now := time.Now

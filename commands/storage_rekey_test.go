@@ -36,7 +36,7 @@ func epochs(s *sledtest.Operator) string {
 func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
 	t.Parallel()
 	stride := 1
-	if sledtest.Quick() {
+	if testing.Short() {
 		stride = 5
 	}
 	for name, zfs := range map[string]func(host.Host) host.Host{

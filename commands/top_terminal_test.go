@@ -105,8 +105,8 @@ func (p *ptyTop) shows(want string) {
 // wants it, and has the terminal back as it was. What a command leaves that is killed while
 // top waits for it is what a kill leaves: the next one does the rest.
 func TestTopOnATerminal(t *testing.T) {
-	if sledtest.Quick() {
-		t.Skip("making the drill sled takes seconds")
+	if testing.Short() {
+		t.Skip(unraced)
 	}
 	dir := t.TempDir()
 	sledctl := func(words ...string) string {

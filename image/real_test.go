@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/image"
-	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // Images that QEMU's own tool makes are read as it reads them, byte by byte: several sizes of clusters,
@@ -22,8 +21,8 @@ func TestRealImages(t *testing.T) {
 	if _, err := exec.LookPath("qemu-img"); err != nil {
 		t.Skip("qemu-img is not installed: no image that QEMU made is read")
 	}
-	if sledtest.Quick() {
-		t.Skip("takes seconds")
+	if testing.Short() {
+		t.Skip("takes seconds, and more under the race detector, which sees as much in TestEachPacking")
 	}
 	dir := t.TempDir()
 	run := func(program string, args ...string) {

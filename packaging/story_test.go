@@ -27,6 +27,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Condition: func(name string) (bool, error) { return name == "quick" && sledtest.Quick(), nil },
 		Setup: func(env *testscript.Env) error {
+			if sledtest.Raced {
+				env.T().Skip("programs that end soon, in which the race detector sees no more than within tests")
+			}
 			network, release, err := simtest.Underlay()
 			if errors.Is(err, syscall.EADDRNOTAVAIL) {
 				env.T().Skip("this system has no further loopback addresses: ", err)
