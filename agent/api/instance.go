@@ -168,7 +168,7 @@ type PutInstance struct {
 	CPUs    *int               `json:"cpus,omitempty"`
 	CPUCap  *record.CPUCap     `json:"cpu_cap,omitempty"`
 	Memory  *uint64            `json:"memory,omitempty"` // bytes
-	Disks   []record.Disk      `json:"disks,omitzero"`
+	Disks   []documents.Disk   `json:"disks,omitzero"`
 	NICs    []record.NIC       `json:"nics,omitzero"`
 	Address *record.Address    `json:"address,omitempty"`
 	Pool    *string            `json:"pool,omitempty"`
@@ -182,7 +182,7 @@ type PutInstance struct {
 
 // PutInstanceOf is what asks for w.
 func PutInstanceOf(w instance.Wanted) PutInstance {
-	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, CPUCap: w.CPUCap, Memory: w.Memory, Disks: w.Disks, NICs: w.NICs, Address: w.Address, Pool: w.Pool, Order: w.StartOrder}
+	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, CPUCap: w.CPUCap, Memory: w.Memory, Disks: documents.DisksOf(w.Disks), NICs: w.NICs, Address: w.Address, Pool: w.Pool, Order: w.StartOrder}
 	p.CloudInit = documents.CloudInitOf(w.CloudInit)
 	if w.MachineText != nil {
 		p.Machine = &documents.Machine{File: w.MachineFile, Text: string(w.MachineText)}

@@ -28,7 +28,7 @@ type document struct {
 	CPUs    *int            `json:"cpus" toml:"cpus"`
 	CPUCap  any             `json:"cpu_cap" toml:"cpu_cap"` // 1.5, a number of processors
 	Memory  any             `json:"memory" toml:"memory"`   // "4G", or a number of bytes
-	Disks   []record.Disk   `json:"disks" toml:"disks"`
+	Disks   []Disk          `json:"disks" toml:"disks"`
 	NICs    []record.NIC    `json:"nics" toml:"nics"`
 	Address *record.Address `json:"address" toml:"address"`
 	Pool    *string         `json:"pool" toml:"pool"`
@@ -75,7 +75,7 @@ func (m *machine) UnmarshalJSON(data []byte) error {
 func documentKeys() map[string][]string {
 	return map[string][]string{
 		"":      {"id", "name", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "cloud_init", "spec"},
-		"disks": {"path", "readonly"},
+		"disks": {"path", "readonly", "image", "size", "block_size", "pool", "thin", "delete_with_instance"},
 		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes", "snat", "ephemeral_ip", "floating_ips"},
 
 		"cloud_init": {"hostname", "ssh_keys", "user_data", "user_data_file", "network_config", "network_config_file"},
@@ -179,7 +179,7 @@ func (e *valueError) Error() string { return e.err.Error() }
 
 func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wanted, error) {
 	w := instance.Wanted{
-		Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs,
+		Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, NICs: d.NICs,
 		MachineFile: d.Spec.file, MachineText: d.Spec.text,
 	}
 	if d.ID != "" {
@@ -203,10 +203,15 @@ func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wante
 	if w.CloudInit, w.CloudInitFiles, err = d.Init.read(); err != nil {
 		return instance.Wanted{}, &valueError{"cloud_init", -1, err}
 	}
-	for i := range w.Disks {
-		if w.Disks[i], err = w.Disks[i].Normal(); err != nil {
+	if d.Disks != nil {
+		w.Disks = []record.Disk{} // none, where it has none
+	}
+	for i, disk := range d.Disks {
+		is, err := disk.read(parseSize)
+		if err != nil {
 			return instance.Wanted{}, &valueError{"disks", i, err}
 		}
+		w.Disks = append(w.Disks, is)
 	}
 	for i := range w.NICs {
 		if w.NICs[i], err = w.NICs[i].Normal(); err != nil {
@@ -217,25 +222,10 @@ func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wante
 }
 
 func (d document) memory(parseSize func(string) (uint64, error)) (*uint64, error) {
-	var n uint64
-	var err error
-	switch v := d.Memory.(type) {
-	case nil:
+	if d.Memory == nil {
 		return nil, nil
-	case string:
-		n, err = parseSize(v)
-	case int64:
-		if v < 0 {
-			return nil, fmt.Errorf("%d is not a size", v)
-		}
-		n = uint64(v)
-	case json.Number:
-		if n, err = strconv.ParseUint(v.String(), 10, 64); err != nil {
-			return nil, fmt.Errorf("%s is not a size", v)
-		}
-	default:
-		return nil, fmt.Errorf("%v is not a size, as \"4G\"", v)
 	}
+	n, err := readSize(d.Memory, parseSize)
 	return &n, err
 }
 

@@ -72,9 +72,14 @@ func TestADocumentSaysTheSameInBothForms(t *testing.T) {
 		"the lowest start order":     {`{"start_order": 0}`, `start_order = 0`, instance.Wanted{StartOrder: &first}},
 		"no start order":             {`{"start_order": "none"}`, `start_order = "none"`, instance.Wanted{StartOrder: &unordered}},
 		"no disks is not: as it was": {`{"disks": []}`, `disks = []`, instance.Wanted{Disks: []record.Disk{}}},
-		"dhcp":                       {`{"address": "dhcp"}`, `address = "dhcp"`, instance.Wanted{Address: &record.Address{Mode: record.DHCP}}},
-		"a spec":                     {`{"spec": "web1.json"}`, `spec = "web1.json"`, instance.Wanted{MachineFile: "web1.json"}},
-		"blanks around":              {" \n\t{\"name\": \"web1\"}\n", "\n\nname = \"web1\"\n\n", instance.Wanted{Ref: "web1"}},
+		"a disk of an image": {
+			`{"disks": [{"image": "debian-13", "size": "4G", "pool": "tank", "block_size": 8192, "thin": true, "delete_with_instance": true}, {"path": "data"}]}`,
+			"[[disks]]\nimage = \"debian-13\"\nsize = 4294967296\npool = \"tank\"\nblock_size = 8192\nthin = true\ndelete_with_instance = true\n[[disks]]\npath = \"data\"",
+			instance.Wanted{Disks: []record.Disk{{New: &record.NewDisk{Image: "debian-13", Size: mem, Pool: "tank", Block: 8192, Thin: true, Follows: true}}, {Path: "data"}}},
+		},
+		"dhcp":          {`{"address": "dhcp"}`, `address = "dhcp"`, instance.Wanted{Address: &record.Address{Mode: record.DHCP}}},
+		"a spec":        {`{"spec": "web1.json"}`, `spec = "web1.json"`, instance.Wanted{MachineFile: "web1.json"}},
+		"blanks around": {" \n\t{\"name\": \"web1\"}\n", "\n\nname = \"web1\"\n\n", instance.Wanted{Ref: "web1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, text := range []string{c.json, c.toml} {
@@ -134,6 +139,12 @@ func TestAWrongValueIsNamedWithItsLine(t *testing.T) {
 		"name = \"nics\"\nnics = [{over = \"net0\"},\n{vlan = 9999}]":                             {2, "nics"},
 		"{\"nics\":[{\"over\":\"net0\"},\n{\"vlan\":4095}]}":                                      {2, "nics"},
 		"{\"nics\":[{\"over\":\"net0\"}],\n\"disks\":[\n{\"path\":\"a/b\"},\n{\"path\":\"-x\"}]}": {4, "disks"},
+		"[[disks]]\npath = \"/a/b\"\nsize = \"4G\"":                                               {1, "disks"},
+		"disks = [\n{thin = true}]":                                                               {1, "disks"},
+		"{\"disks\":[\n{\"size\":0}]}":                                                            {2, "disks"},
+		"{\"disks\":[\n{\"size\":[]}]}":                                                           {2, "disks"},
+		"{\"disks\":[{\"path\":\"/a\"},\n{\"image\":\"a\",\"size\":-1}]}":                         {2, "disks"},
+		"{\"disks\":[\n{\"image\":\"a\",\"readonly\":true}]}":                                     {2, "disks"},
 		"{\"nics\":[{\"mac\":\"zz\"}]}":                                                           {1, "nics"},
 	} {
 		_, err := ParseDocument([]byte(text), sizes)

@@ -46,23 +46,23 @@ type Spec struct {
 type Disk struct {
 	// Path is a file's absolute name, or a volume's raw device below
 	// /dev/zvol/rdsk. Of what is wanted, it may be the name of a volume.
-	Path     string `json:"path" toml:"path"`
-	ReadOnly bool   `json:"readonly" toml:"readonly"`
+	Path     string `json:"path"`
+	ReadOnly bool   `json:"readonly"`
 	// New, of what is wanted, is a volume that is made with the instance; nil: the disk exists.
-	New *NewDisk `json:"new,omitempty" toml:"-"`
+	New *NewDisk `json:"-"`
 }
 
 // NewDisk is a volume to be made. What is 0 or empty, sledctl chooses.
 type NewDisk struct {
-	Image string `json:"image,omitempty"`      // what it begins as
-	Size  uint64 `json:"size,omitempty"`       // bytes; 0: the image's
-	Block uint64 `json:"block_size,omitempty"` // bytes
-	Pool  string `json:"pool,omitempty"`
+	Image string // what it begins as
+	Size  uint64 // bytes; 0: the image's
+	Block uint64 // bytes
+	Pool  string
 	// Near is the pool of a disk of the same instance: it lies there, too, if there is room.
-	Near string `json:"-"`
-	Thin bool   `json:"thin,omitempty"`
+	Near string
+	Thin bool
 	// Follows says that it is deleted with the instance.
-	Follows bool `json:"delete_with_instance,omitempty"`
+	Follows bool
 }
 
 // Volume is the dataset of a disk that is a volume.
