@@ -2,6 +2,7 @@ package zfs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,15 @@ type Pool struct {
 // Answers says whether it can be asked about its datasets. Of others zfs tells
 // nothing, or waits for a disk that may never come back.
 func (p Pool) Answers() bool { return p.Health == "ONLINE" || p.Health == "DEGRADED" }
+
+// InMemory says whether the pool lies on a RAM disk: a reboot empties it.
+//
+// Guess ramdisk-in-device-name: the root of a system that boots into RAM lies on a pool whose
+// device has `ramdisk` in its name.
+// Check: `zpool list -v rpool` on a Helios that was booted from an image
+func (p Pool) InMemory() bool {
+	return slices.ContainsFunc(p.Devices, func(d Device) bool { return strings.Contains(d.Name, "ramdisk") })
+}
 
 // Importable is a pool that was found on devices and is not imported.
 type Importable struct {

@@ -103,13 +103,11 @@ func judgePlace(s Seen) Finding {
 	return fine("on %s", strings.Join(slices.Compact(said), ", "))
 }
 
-// Guess ramdisk-in-device-name: the root of a system that boots into RAM lies on a pool whose
-// device has `ramdisk` in its name.
-// Check: `zpool list -v rpool` on a Helios that was booted from an image
+// inRAM says whether a file system lies on a pool in memory.
 func inRAM(pools []zfs.Pool, m system.Mount) bool {
 	name, _, _ := strings.Cut(m.Special, "/")
 	return m.Type == "zfs" && slices.ContainsFunc(pools, func(p zfs.Pool) bool {
-		return p.Name == name && slices.ContainsFunc(p.Devices, func(d zfs.Device) bool { return strings.Contains(d.Name, "ramdisk") })
+		return p.Name == name && p.InMemory()
 	})
 }
 

@@ -298,7 +298,7 @@ func (s Settings) pool(inv *inventory.Inventory, asked string) (string, error) {
 	pools, _ := inv.Pools()
 	var fit []string
 	for _, name := range inventory.ZonePools(pools) {
-		if prepared(inv, name) == nil && (s.Pools == nil || slices.Contains(s.Pools, name)) {
+		if prepared(inv, name) == nil && !inMemory(pools, name) && (s.Pools == nil || slices.Contains(s.Pools, name)) {
 			fit = append(fit, name)
 		}
 	}
@@ -306,6 +306,8 @@ func (s Settings) pool(inv *inventory.Inventory, asked string) (string, error) {
 		known := slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == asked })
 		_, ok := naming.VolumeParent(asked)
 		switch {
+		case inMemory(pools, asked):
+			return "", forgetful(asked, fit)
 		case !known:
 			return "", &PoolError{Pool: asked, Why: "is not imported", Pools: fit}
 		case !ok:
@@ -313,12 +315,24 @@ func (s Settings) pool(inv *inventory.Inventory, asked string) (string, error) {
 		}
 		return asked, prepared(inv, asked)
 	}
+	if i := slices.IndexFunc(pools, zfs.Pool.InMemory); len(fit) == 0 && i >= 0 && prepared(inv, pools[i].Name) == nil {
+		return "", forgetful(pools[i].Name, nil)
+	}
 	if len(fit) == 0 {
 		return "", &PoolError{Why: "no pool is ready for volumes"}
 	}
-	return slices.MaxFunc(fit, func(a, b string) int {
-		return cmp.Or(cmp.Compare(free(inv, a), free(inv, b)), cmp.Compare(b, a))
+	return slices.MaxFunc(fit, func(a, b string) int { // what others write meanwhile makes no difference
+		return cmp.Or(cmp.Compare(share(inv, a), share(inv, b)), cmp.Compare(b, a))
 	}), nil
+}
+
+func forgetful(pool string, others []string) error {
+	return &PoolError{Pool: pool, Why: "lies in memory, and a reboot empties it", Pools: others, Forgets: true}
+}
+
+// inMemory says whether a pool holds nothing after a reboot.
+func inMemory(pools []zfs.Pool, name string) bool {
+	return slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == name && p.InMemory() })
 }
 
 // prepared refuses a pool on which there is no place for volumes.

@@ -163,17 +163,29 @@ func (*UnseenError) Hint() string {
 type PoolError struct {
 	Pool, Why string
 	Pools     []string // that can
+	Forgets   bool     // what lies on it is gone after a reboot
 }
 
 // Error says why.
 func (e *PoolError) Error() string {
-	if len(e.Pools) == 0 {
+	switch {
+	case len(e.Pools) == 0 && e.Pool == "":
 		return e.Why
+	case len(e.Pools) == 0:
+		return fmt.Sprintf("pool %s %s; no other pool of this sled can hold volumes", e.Pool, e.Why)
 	}
 	return fmt.Sprintf("pool %s %s; pools for volumes: %s", e.Pool, e.Why, strings.Join(e.Pools, ", "))
 }
 
 func (*PoolError) Kind() fault.Kind { return fault.Refused }
 
-// Hint says how pools become ready.
-func (*PoolError) Hint() string { return "to prepare the pools of the sled, run: sledctl bootstrap" }
+// Hint says how pools become ready, or what does without.
+func (e *PoolError) Hint() string {
+	switch {
+	case e.Forgets && len(e.Pools) == 0:
+		return "put a U.2 disk into the sled; or give the VM a volume or a file that lies elsewhere, with --disk PATH"
+	case e.Forgets:
+		return "choose another pool with --pool"
+	}
+	return "to prepare the pools of the sled, run: sledctl bootstrap"
+}

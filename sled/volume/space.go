@@ -88,6 +88,11 @@ func free(inv *inventory.Inventory, pool string) uint64 {
 	return min(d.Available, minus(root.Available, sizeOf(inv, pool)/reserve))
 }
 
+// share is how many parts of a pool's reserve are free.
+func share(inv *inventory.Inventory, pool string) uint64 {
+	return free(inv, pool) / max(sizeOf(inv, pool)/reserve, 1)
+}
+
 // full is the error about a pool that has no room.
 func (s Settings) full(view ledger.View, inv *inventory.Inventory, pool string, need uint64) *SpaceError {
 	parent, _ := naming.VolumeParent(pool)

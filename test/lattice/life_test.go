@@ -115,6 +115,17 @@ func (s *laid) ensure(name, flags string) sledtest.Answer {
 	return sledtest.Answer{Exit: exit, Out: out.String(), Errs: errs.String()}
 }
 
+// imports makes the image that the machines need.
+func (s *laid) imports() {
+	s.T.Helper()
+	if line, input := s.row.Import(); line != "" {
+		env, out, errs := commands.On(s.Host(), nil)
+		sledtest.Feed(env, []byte(input))
+		exit := commands.Run(s.T.Context(), env, strings.Fields(line))
+		s.must("sledctl "+line, sledtest.Answer{Exit: exit, Out: out.String(), Errs: errs.String()})
+	}
+}
+
 // must fails the test if a command has failed.
 func (s *laid) must(what string, a sledtest.Answer) {
 	s.T.Helper()
@@ -216,6 +227,7 @@ func (s *laid) short() {
 func tellLife(t *testing.T, r lattice.Row) {
 	s := layRow(t, r)
 	s.does("bootstrap")
+	s.imports()
 	s.started()
 	if r.Memory() {
 		s.short()

@@ -74,8 +74,12 @@ const userData = "#cloud-config\npassword: " + CrucibleKey + "\n"
 const sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
 
 type disk struct {
-	Path     string `json:"path"`
+	Path     string `json:"path,omitempty"`
 	ReadOnly bool   `json:"readonly,omitempty"`
+	Image    string `json:"image,omitempty"`
+	Size     string `json:"size,omitempty"`
+	Thin     bool   `json:"thin,omitempty"`
+	Follows  bool   `json:"delete_with_instance,omitempty"`
 }
 
 type nic struct {
@@ -115,6 +119,10 @@ func (r Row) Document(name string) string {
 		d.Disks = []disk{{Path: volumes + "/" + name + ".img"}, {Path: volumes + "/image.iso", ReadOnly: true}}
 	case Shared:
 		d.Disks = []disk{{Path: volumes + "/image.iso", ReadOnly: true}}
+	case Made:
+		d.Disks = []disk{{Size: "64M", Follows: true}, {Size: "1G", Thin: true, Follows: true}}
+	case Cloned:
+		d.Disks = []disk{{Image: image, Size: "64M", Follows: true}}
 	case Crucible:
 		d.Spec = r.distributed(name)
 	default:
@@ -208,11 +216,27 @@ func (r Row) Extras(name, pool string) (flags, input string) {
 		return "--disk " + volumes + "/" + name + ".img --disk " + volumes + "/image.iso,readonly", ""
 	case Shared:
 		return "--disk " + volumes + "/image.iso,readonly", ""
+	case Made:
+		return "--disk size=64M,delete-with-instance --disk size=1G,thin,delete-with-instance", ""
+	case Cloned:
+		return "--disk image=" + image + ",size=64M,delete-with-instance", ""
 	case Crucible:
 		return "--spec -", string(r.distributed(name))
 	}
 	r.missing(VMDisks)
 	return "", ""
+}
+
+// image is what disks are cloned from.
+const image = "debian-13"
+
+// Import is the command line that makes the image which machines of the row need, and what it reads
+// from standard input; empty: they need none. The sled is prepared.
+func (r Row) Import() (line, input string) {
+	if r.Is(VMDisks) != Cloned {
+		return "", ""
+	}
+	return "image import - --size 128K --name " + image, strings.Repeat("what a disk begins with, a sector of 512 bytes..................", 8*256)
 }
 
 // volumes is where what machines have for disks is mounted.
@@ -272,7 +296,7 @@ func (r Row) Input(ctx context.Context, s *sim.Sled, name string) (string, error
 // diskSteps lay out what machines have for disks: those of the row, and those of
 // histories.
 func (r Row) diskSteps(pool string) []step {
-	if r.Has(VMDisks, None, Crucible) {
+	if r.Has(VMDisks, None, Crucible, Made, Cloned) {
 		return nil
 	}
 	block := strings.Repeat("0", 16)

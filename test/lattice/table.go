@@ -60,6 +60,8 @@ const (
 	Shared    = "shared"
 	Crucible  = "Crucible in the spec"
 	Told      = "zvol, and cloud-init data"
+	Made      = "two made with it"
+	Cloned    = "cloned from an image"
 	Enough    = "enough"
 	TooLittle = "too little"
 	Yes       = "yes"
@@ -118,7 +120,7 @@ func Sleds() Table {
 			{Link, []string{Etherstub, Physical, Aggregation, VLAN}},
 			{MTU, []string{Narrow, Wide}},
 			{NICs, []string{"1", "0", "8", Held}},
-			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible, Told}},
+			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible, Told, Made, Cloned}},
 			{CPUs, []string{"2", "1", "32", Capped}},
 			{Reservoir, []string{None, Enough, TooLittle}},
 			{Server, []string{Development, OmicronBuild}},
@@ -136,6 +138,7 @@ func Sleds() Table {
 			{never{Mode: {Helios, RAMDisk}, Addresses: {IPv4, DHCP}}, "zones are installed from images, whose service takes nothing but an IPv6 address with a gateway"},
 			{never{Link: {Etherstub}, Addresses: {DHCP}}, "nobody answers DHCP behind an etherstub"},
 			{never{Mode: {RAMDisk}, Disks: {RpoolOnly}}, "a RAM disk keeps no ledger: there is an M.2 for it"},
+			{never{Mode: {RAMDisk}, Disks: {LoneM2}, VMDisks: {Made, Cloned}}, "the only pool for zones lies in memory, where sledctl makes no volume"},
 			{never{Packaging: {Image}, Link: {Physical, Aggregation, VLAN}, MTU: {Narrow}}, "the service in the zone image makes its VNIC with 9000 bytes, more than the link has"},
 			{never{Mode: {Helios, RAMDisk}, Link: {Physical, Aggregation, VLAN}, MTU: {Narrow}}, "the service in the zone image makes its VNIC with 9000 bytes, more than the link has"},
 		},

@@ -54,7 +54,7 @@ func dealt() (all []dealtRow) {
 			if len(d.sleds) == hands() {
 				break
 			}
-			if r.fits == nil || r.fits(sleds[n]) {
+			if (r.fits == nil || r.fits(sleds[n])) && (!r.makesVolumes() || holdsVolumes(sleds[n])) {
 				used[n]++
 				d.sleds = append(d.sleds, r.at(sleds[n]))
 			}
@@ -62,6 +62,12 @@ func dealt() (all []dealtRow) {
 		all = append(all, d)
 	}
 	return all
+}
+
+// makesVolumes says whether the verb, or what comes before it, makes a volume.
+func (r row) makesVolumes() bool {
+	lines := strings.Join(append(r.ready, r.line), "\n")
+	return strings.Contains(lines, "volume create") || strings.Contains(lines, "size=")
 }
 
 // anywhere says whether the verb does not say itself what its sled is.
@@ -130,14 +136,19 @@ func unprotected(r lattice.Row) bool { return r.Is(lattice.Protected) == lattice
 // oneBase says whether there is one base zone on the sled.
 func oneBase(r lattice.Row) bool { return !fromImages(r) && r.Is(lattice.Disks) == lattice.OneM2 }
 
+// holdsVolumes says whether there is a pool for them: the only one for zones may lie in memory.
+func holdsVolumes(r lattice.Row) bool {
+	return r.Is(lattice.Mode) != lattice.RAMDisk || r.Is(lattice.Disks) != lattice.LoneM2
+}
+
 // withDisks says whether there are disks next to the one that was booted from.
 func withDisks(r lattice.Row) bool { return r.Is(lattice.Disks) != lattice.RpoolOnly }
 
 // mindful says whether the ledger is at hand after a boot, before bootstrap.
 func mindful(r lattice.Row) bool { return r.Is(lattice.Mode) != lattice.RAMDisk }
 
-// adoptable says whether the machines of the row can be adopted.
-func adoptable(r lattice.Row) bool { return r.Is(lattice.VMDisks) != lattice.Crucible }
+// adoptable says whether the machines of the row can be adopted by one command; volumes are adopted by another.
+func adoptable(r lattice.Row) bool { return !r.Has(lattice.VMDisks, lattice.Crucible, lattice.Made, lattice.Cloned) }
 
 // layout makes the sled of a verb.
 func (r row) layout(t *testing.T) *sledtest.Operator {

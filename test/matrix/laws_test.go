@@ -171,6 +171,12 @@ func (s *scene) ground() {
 		s.Run("bootstrap --format-blank")
 	case !s.bare:
 		s.Run("bootstrap")
+		if s.Laid == nil {
+			return
+		}
+		if line, _ := s.Laid.Import(); line != "" {
+			s.Run(line)
+		}
 	}
 }
 

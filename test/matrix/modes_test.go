@@ -289,6 +289,20 @@ func (s *scene) undone(at string, a sledtest.Answer) {
 	}
 }
 
+// disks are the volumes that the machines had before the verb, which it does not remove: they are none
+// of what it leaves.
+func (s *scene) disks() (all []string) {
+	if strings.Contains(s.line, "delete") || strings.HasPrefix(s.line, "reap") {
+		return nil
+	}
+	for thing := range sledtest.Things(s.T, s.before) {
+		if strings.HasPrefix(thing, "volume ") {
+			all = append(all, thing)
+		}
+	}
+	return all
+}
+
 // exactly sees that what is told to be left is there and was not at first, and
 // that nothing else is.
 func (s *scene) exactly(at string, told []string, denied bool) {
@@ -303,7 +317,7 @@ func (s *scene) exactly(at string, told []string, denied bool) {
 	if s.adds {
 		had = sledtest.Things(t, s.before)
 	}
-	explained := slices.Concat(told, s.up())
+	explained := slices.Concat(told, s.up(), s.disks())
 	for _, thing := range told {
 		kind, _, _ := strings.Cut(thing, " ")
 		if _, ok := all[thing]; !ok && !denied && slices.Contains([]string{"zone", "vnic", "etherstub", "dataset", "volume"}, kind) {

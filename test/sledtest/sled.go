@@ -104,6 +104,11 @@ func (s *Operator) Tuned(ctx context.Context, h host.Host, line string, by func(
 		_, input := s.Laid.Extras("web1", "")
 		Feed(env, []byte(input))
 	}
+	if s.Laid != nil {
+		if imports, input := s.Laid.Import(); line == imports && line != "" {
+			Feed(env, []byte(input))
+		}
+	}
 	exit := by(env, func(ctx context.Context) int { return commands.Run(ctx, env, strings.Fields(line)) })
 	return Answer{exit, out.String(), errs.String()}
 }
