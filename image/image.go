@@ -93,9 +93,14 @@ func Open(ctx context.Context, name string, file io.ReaderAt, length int64) (*Im
 	if err := wholeDisk(start, length); err != nil {
 		return nil, err
 	}
-	return &Image{Format: "raw", Size: length, Data: length, walk: func(ctx context.Context, yield func(int64, int64, []byte) error) error {
-		return walkStream(ctx, io.NewSectionReader(file, 0, length), length, yield)
-	}}, nil
+	return Raw(file, length), nil
+}
+
+// Raw is the disk that a file, or a device, is byte by byte, whatever it begins with.
+func Raw(file io.ReaderAt, size int64) *Image {
+	return &Image{Format: "raw", Size: size, Data: size, walk: func(ctx context.Context, yield func(int64, int64, []byte) error) error {
+		return walkStream(ctx, io.NewSectionReader(file, 0, size), size, yield)
+	}}
 }
 
 func openQcow2(name string, file io.ReaderAt, length int64) (*Image, error) {

@@ -240,6 +240,10 @@ func (e *Env) ZonePools(ctx context.Context, h host.Host) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return zonePools(ctx, c, h)
+}
+
+func zonePools(ctx context.Context, c config.Config, h host.Host) ([]string, error) {
 	if len(c.Storage.ZonePools) > 0 {
 		return c.Storage.ZonePools, nil
 	}

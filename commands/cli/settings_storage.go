@@ -97,7 +97,10 @@ func Volumes(e *Env) (volume.Settings, operation.Env, error) {
 		return volume.Settings{}, env, err
 	}
 	namespace, err := SledName(c, env.Host.Files())
-	return volume.Settings{Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imagesOf(snapshot.Record{})}, env, err
+	return volume.Settings{
+		Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes,
+		Image: imagesOf(snapshot.Record{}), CopyImage: copiesImages(c, e.Progress.Copies()),
+	}, env, err
 }
 
 // attachedVolumes names the instances that have volumes as disks, by the volumes' datasets.
@@ -128,10 +131,15 @@ func Copies(e *Env, s instance.Settings) (copies.Settings, error) {
 
 // imagesOf finds what volumes begin as: images and disks of snapshots, also of one that a dry run would
 // have taken.
-func imagesOf(planned snapshot.Record) func(ledger.View, string) (volume.Image, error) {
-	return func(view ledger.View, name string) (volume.Image, error) {
+func imagesOf(planned snapshot.Record) func(view ledger.View, name, pool string) (volume.Image, error) {
+	return func(view ledger.View, name, pool string) (volume.Image, error) {
 		if !strings.Contains(name, "@") {
-			return imageOf(view, name)
+			r, err := image.Get(view, name)
+			place, on := r.On(pool)
+			if !on {
+				place = r.Places()[0]
+			}
+			return imageAt(r, place), err
 		}
 		r, d, err := snapshot.Pick(view, name, planned)
 		if err != nil {
@@ -142,10 +150,29 @@ func imagesOf(planned snapshot.Record) func(ledger.View, string) (volume.Image, 
 	}
 }
 
-// imageOf is an image for a volume that begins as it.
-func imageOf(view ledger.View, name string) (volume.Image, error) {
-	r, err := image.Get(view, name)
-	return volume.Image{Name: r.Name, Pool: r.Pool, Snapshot: r.Snapshot(), Size: zfs.VolumeSize(uint64(r.Size)), Block: zfs.DefaultBlock}, err
+// imageAt is an image in a place, for a volume that begins as it.
+func imageAt(r image.Record, at image.Place) volume.Image {
+	return volume.Image{Name: r.Name, Pool: at.Pool, Snapshot: at.Snapshot(), Size: zfs.VolumeSize(uint64(r.Size)), Block: zfs.DefaultBlock, Copied: true}
+}
+
+// copiesImages makes images on further pools; progress, if not nil, is told how far one is.
+func copiesImages(c config.Config, progress func(done, of int64)) func(context.Context, operation.Env, string, string, bool) (volume.Image, operation.Report, error) {
+	return func(ctx context.Context, env operation.Env, name, pool string, dryRun bool) (volume.Image, operation.Report, error) {
+		pools, err := zonePools(ctx, c, env.Host)
+		if err != nil {
+			return volume.Image{}, operation.Report{}, err
+		}
+		made, report, err := image.Copy(ctx, env, image.CopyRequest{Ref: name, Pool: pool, Pools: pools, Progress: progress, DryRun: dryRun})
+		if err != nil {
+			return volume.Image{}, report, err
+		}
+		view, err := operation.Decided(ctx, env, dryRun)
+		if err != nil {
+			return volume.Image{}, report, err
+		}
+		r, err := image.Get(view, name)
+		return imageAt(r, made), report, err
+	}
 }
 
 // CompleteVolumes offers the names of volumes.
@@ -208,7 +235,7 @@ func CompleteImages(e *Env) func(context.Context) []string {
 
 // withVolumes has instances made with volumes of their own, and deleted with those that are set to.
 func withVolumes(c config.Config, s *instance.Settings, planned snapshot.Record) {
-	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imagesOf(planned)}
+	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imagesOf(planned), CopyImage: copiesImages(c, nil)}
 	s.MayStart = snapshot.Whole
 	s.Followers = func(view ledger.View, inv *inventory.Inventory, datasets []string) (instance.Followers, error) {
 		f, err := of.Follow(view, inv, datasets)

@@ -38,7 +38,7 @@ func imageList() terminal.List[image.Status] {
 		size("used", func(i image.Status) uint64 { return i.Used }, false),
 		{Name: "state", Value: func(i image.Status) string { return i.State }},
 		{Name: "clones", Value: func(i image.Status) string { return strconv.Itoa(len(i.Clones)) }, Right: true},
-		{Name: "pool", Value: func(i image.Status) string { return i.Pool }, Human: func(i image.Status) string { return short(i.Pool) }},
+		{Name: "pool", Value: func(i image.Status) string { return strings.Join(pools(i), ",") }, Human: func(i image.Status) string { return short(strings.Join(pools(i), " ")) }},
 		{Name: "format", Value: func(i image.Status) string { return i.Format }, Extra: true},
 		{Name: "id", Value: func(i image.Status) string { return i.ID }, Extra: true},
 		{Name: "snapshot", Value: func(i image.Status) string { return i.Snapshot() }, Extra: true},
@@ -185,4 +185,12 @@ func nameOf(file string) string {
 		name = strings.TrimSuffix(name, end)
 	}
 	return name
+}
+
+// pools are those on which the image lies.
+func pools(i image.Status) (names []string) {
+	for _, p := range i.Places() {
+		names = append(names, p.Pool)
+	}
+	return names
 }

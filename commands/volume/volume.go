@@ -171,8 +171,10 @@ func newCreate(env *cli.Env) *cobra.Command {
 		Use: "create NAME", Short: "Create a volume, to be a disk of a VM",
 		Long: `Create a volume, to be a disk of a VM: sledctl instance ensure web1 --disk NAME. It lies on the pool with the most room, or on
 --pool, and is encrypted where the pool's zones are. Its size is rounded up to a multiple of 128K. The pool keeps room for all
-of it, unless it is --thin. With --image it begins as that image, on the pool of the image, and is at least as large: it is cloned,
-which takes no time, and no room for what both have in common (but the pool keeps room for all of it, if it may change). A volume that exists as it is asked for is left as it is; one that differs is a conflict (exit 5).
+of it, unless it is --thin. With --image it begins as that image, on the pool of the image or, with --pool, on another, to which
+the image is copied first, and is at least as large: it is cloned, which takes no time, and no room for what both have in common
+(but the pool keeps room for all of it, if it may change). A volume that exists as it is asked for is left as it is; one that
+differs is a conflict (exit 5).
 
 sledctl refuses (exit 8) what the pool has no room for, and says who holds what. 1/32 of the pool stays free.`,
 		Example: `  sledctl volume create db1 --size 100G

@@ -101,13 +101,15 @@ func Prune(ctx context.Context, env operation.Env, dryRun bool) (names []string,
 // left alone.
 func removal(r Record, inv *inventory.Inventory) operation.Decision {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, OnSuccess: []ledger.Fact{{Key: r.key()}}}
-	volume, there := inv.Dataset(r.Dataset)
-	if !there || volume.GUID != r.GUID {
-		return d
-	}
-	for _, dataset := range append(inv.Below(r.Dataset), volume) {
-		d.Plan.Actions = append(d.Plan.Actions, remove(dataset, fmt.Sprintf("image %q", r.Name)))
-		d.Intent.Removes = append(d.Intent.Removes, operation.Object{Kind: "dataset", Name: dataset.Name, Identity: dataset.GUID})
+	for _, p := range r.Places() {
+		volume, there := inv.Dataset(p.Dataset)
+		if !there || volume.GUID != p.GUID {
+			continue
+		}
+		for _, dataset := range append(inv.Below(p.Dataset), volume) {
+			d.Plan.Actions = append(d.Plan.Actions, remove(dataset, fmt.Sprintf("image %q", r.Name)))
+			d.Intent.Removes = append(d.Intent.Removes, operation.Object{Kind: "dataset", Name: dataset.Name, Identity: dataset.GUID})
+		}
 	}
 	d.Plan.Actions = plan.Chain(d.Plan.Actions...)
 	return d

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
@@ -38,10 +39,12 @@ func Export(ctx context.Context, h host.Host, r Record, out io.WriterAt) error {
 	if err != nil {
 		return err
 	}
-	if status(r, inv).State != Ready {
+	all := r.Places()
+	i := slices.IndexFunc(all, func(p Place) bool { return p.whole(inv) })
+	if i < 0 {
 		return &MissingError{Record: r}
 	}
-	volume, err := h.Files().Open(naming.VolumeDevice(r.Dataset), os.O_RDONLY, 0)
+	volume, err := h.Files().Open(naming.VolumeDevice(all[i].Dataset), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}

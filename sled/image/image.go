@@ -33,12 +33,14 @@ type Record struct {
 	Compression string    `json:"compression,omitempty"`
 	SHA256      string    `json:"sha256"` // of the file
 	Time        time.Time `json:"time_imported"`
+	// Copies are on further pools, on which disks were to be cloned from it.
+	Copies []Place `json:"copies,omitempty"`
 }
 
 // snapshot is that of every image, behind its volume's name.
 const snapshot = "@image"
 
-// Snapshot is what disks are cloned from.
+// Snapshot is what disks are cloned from on the pool of the import.
 func (r Record) Snapshot() string { return r.Dataset + snapshot }
 
 func (r Record) key() string { return naming.KeyImage + r.ID }
@@ -130,23 +132,24 @@ func Mark(d zfs.Dataset) string {
 type Status struct {
 	Record
 	State  string   `json:"state"` // "ready" or "missing"
-	Used   uint64   `json:"used"`  // on the pool, in bytes
+	Used   uint64   `json:"used"`  // on its pools, in bytes
 	Clones []string `json:"clones"`
 }
 
 // The states.
 const (
 	Ready   = "ready"
-	Missing = "missing" // its volume or its snapshot is gone
+	Missing = "missing" // its volume or its snapshot is gone, on each of its pools
 )
 
 // status compares a record with what was seen.
 func status(r Record, inv *inventory.Inventory) Status {
 	s := Status{Record: r, State: Missing, Clones: clonesOf(r, inv)}
-	d, there := inv.Dataset(r.Dataset)
-	_, kept := inv.Dataset(r.Snapshot())
-	if there && kept && d.GUID == r.GUID {
-		s.State, s.Used = Ready, d.Used
+	for _, p := range r.Places() {
+		if p.whole(inv) {
+			d, _ := inv.Dataset(p.Dataset)
+			s.State, s.Used = Ready, s.Used+d.Used
+		}
 	}
 	return s
 }
@@ -157,8 +160,10 @@ func clonesOf(r Record, inv *inventory.Inventory) []string {
 	clones := []string{}
 	datasets, _ := inv.Datasets()
 	for _, d := range datasets {
-		if strings.HasPrefix(d.Origin, r.Dataset+"@") || strings.HasPrefix(d.Name, r.Dataset+"@") && d.Name != r.Snapshot() {
-			clones = append(clones, d.Name)
+		for _, p := range r.Places() {
+			if strings.HasPrefix(d.Origin, p.Dataset+"@") || strings.HasPrefix(d.Name, p.Dataset+"@") && d.Name != p.Snapshot() {
+				clones = append(clones, d.Name)
+			}
 		}
 	}
 	return clones

@@ -128,6 +128,14 @@ func (e *NoPoolError) Error() string {
 
 func (*NoPoolError) Kind() fault.Kind { return fault.NotFound }
 
+// Hint says what would be right.
+func (e *NoPoolError) Hint() string {
+	if len(e.Pools) == 0 {
+		return "to prepare the pools of the sled, run: sledctl bootstrap"
+	}
+	return "choose one of them with --pool"
+}
+
 // Import makes an image of a source. One of the name that was made of the same file is left as
 // it is, or made again where its pool has it no more. Pools are those that may hold zones. Errors: *NameError,
 // *ExistsError, *NoRoomError, *NoPoolError; those of operation.Run.
@@ -144,8 +152,9 @@ func Import(ctx context.Context, env operation.Env, want Want, pools []string, d
 			case err != nil:
 				return operation.Decision{}, err
 			case there && want.same(is) && status(is, inv).State == Ready:
-				made = status(is, inv)
-				return operation.Decision{}, nil
+				d, now, err := kept(is, inv)
+				made = status(now, inv)
+				return d, err
 			case there && (!want.same(is) || !lost(is, inv)):
 				return operation.Decision{}, &ExistsError{Record: is}
 			}
@@ -185,7 +194,8 @@ func look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
 
 // same reports whether an image is the one that is asked for.
 func (want Want) same(is Record) bool {
-	return want.SHA256 == is.SHA256 && (want.Pool == "" || want.Pool == is.Pool)
+	_, on := is.On(want.Pool)
+	return want.SHA256 == is.SHA256 && (want.Pool == "" || on)
 }
 
 // lost reports whether an image's pool is there, and its volume is not: a pool in memory is empty
@@ -196,21 +206,34 @@ func lost(r Record, inv *inventory.Inventory) bool {
 	return pool && !volume
 }
 
+// kept is an image that is there: with a copy in the place of what its pool has lost, if it has.
+func kept(r Record, inv *inventory.Inventory) (operation.Decision, Record, error) {
+	if !lost(r, inv) {
+		return operation.Decision{}, r, nil
+	}
+	all := slices.DeleteFunc(slices.Clone(r.Copies), func(p Place) bool { return !p.whole(inv) })
+	r.Pool, r.Dataset, r.GUID, r.Copies = all[0].Pool, all[0].Dataset, all[0].GUID, all[1:]
+	value, err := json.Marshal(r)
+	return operation.Decision{OnSuccess: []ledger.Fact{{Key: r.key(), Value: value}}}, r, err
+}
+
+// room is what a pool has, with what is left there of an earlier run, which goes first.
+func room(inv *inventory.Inventory, pool string, left []zfs.Dataset) uint64 {
+	d, _ := inv.Dataset(pool)
+	for _, l := range left {
+		if l.Type == zfs.TypeVolume && strings.HasPrefix(l.Name, pool+"/") {
+			d.Available += l.Used
+		}
+	}
+	return d.Available
+}
+
 // record chooses the pool, and is what will be recorded. What is left of an earlier import of the
 // name goes first.
 func (want Want) record(pools []string, inv *inventory.Inventory, left []zfs.Dataset, at operation.Stamp) (Record, error) {
 	id, err := uuid.Parse(at.ID)
 	if err != nil {
 		return Record{}, err
-	}
-	room := func(pool string) uint64 {
-		d, _ := inv.Dataset(pool)
-		for _, l := range left {
-			if l.Type == zfs.TypeVolume && strings.HasPrefix(l.Name, pool+"/") {
-				d.Available += l.Used
-			}
-		}
-		return d.Available
 	}
 	pools = slices.DeleteFunc(slices.Clone(pools), func(pool string) bool {
 		_, ok := naming.Image(pool, id)
@@ -219,14 +242,14 @@ func (want Want) record(pools []string, inv *inventory.Inventory, left []zfs.Dat
 	})
 	pool := want.Pool
 	for _, other := range pools {
-		if want.Pool == "" && (pool == "" || room(other) > room(pool)) {
+		if want.Pool == "" && (pool == "" || room(inv, other, left) > room(inv, pool, left)) {
 			pool = other
 		}
 	}
 	if !slices.Contains(pools, pool) {
 		return Record{}, &NoPoolError{Pool: pool, Pools: pools}
 	}
-	if has, needs := room(pool), uint64(want.disk.Data); needs > has {
+	if has, needs := room(inv, pool, left), uint64(want.disk.Data); needs > has {
 		return Record{}, &NoRoomError{Name: want.Name, Pool: pool, Has: has, Needs: needs}
 	}
 	dataset, _ := naming.Image(pool, id)

@@ -1,6 +1,8 @@
 package reap
 
 import (
+	"slices"
+
 	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -14,7 +16,7 @@ func (k known) image(o Object, d zfs.Dataset, f Findings) (Object, bool) {
 	switch {
 	case working:
 		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
-	case recorded && r.Dataset == d.Name:
+	case recorded && slices.ContainsFunc(r.Places(), func(p image.Place) bool { return p.Dataset == d.Name }):
 		o.Verdict, o.Reason, o.final = InUse, "image "+r.Name, true
 	case died:
 		o.Verdict, o.Reason = Orphan, "left by "+m.verb+", which did not end"

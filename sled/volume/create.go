@@ -40,9 +40,9 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 	if err != nil {
 		return Status{}, operation.Report{}, err
 	}
-	want, image, err := s.begun(view, want)
+	want, image, copied, err := s.placed(ctx, env, view, want, dryRun)
 	if err != nil {
-		return Status{}, operation.Report{}, err
+		return Status{}, copied, err
 	}
 	id, err := s.id(view, want.Name)
 	if err != nil {
@@ -71,7 +71,19 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 	if err != nil {
 		return Status{}, report, s.explained(ctx, env, err, made)
 	}
+	report.Plan.Actions = append(copied.Plan.Actions, report.Plan.Actions...)
 	return s.status(report.View, made, used), report, nil
+}
+
+// placed is begun, with the image made on the pool that the volume is to lie on; the report is of that.
+func (s Settings) placed(ctx context.Context, env operation.Env, view ledger.View, want Wanted, dryRun bool) (Wanted, Image, operation.Report, error) {
+	next, image, err := s.begun(view, want)
+	if err != nil || s.CopyImage == nil || image.Pool == "" || image.Pool == next.Pool {
+		return next, image, operation.Report{}, err
+	}
+	env.Wait = true // several volumes may need the same copy at once
+	image, report, err := s.CopyImage(ctx, env, image.Name, next.Pool, dryRun)
+	return next, image, report, err
 }
 
 // AsWanted finds a volume that is recorded as it is wanted, and made, and which no operation has
@@ -97,7 +109,7 @@ func (s Settings) begun(view ledger.View, want Wanted) (Wanted, Image, error) {
 		want.Size = cmp.Or(want.Size, r.Size)
 		return want, Image{}, want.check()
 	}
-	image, err := s.Image(view, want.Image)
+	image, err := s.Image(view, want.Image, want.Pool)
 	if err != nil {
 		return want, image, err
 	}
@@ -107,7 +119,7 @@ func (s Settings) begun(view ledger.View, want Wanted) (Wanted, Image, error) {
 		return want, image, &InputError{Field: "size", Value: sizeText(size), Want: "at least " + sizeText(image.Size) + ", the size of image " + image.Name}
 	case block != image.Block:
 		return want, image, &InputError{Field: "block size", Value: sizeText(block), Want: sizeText(image.Block) + ", as image " + image.Name + " has"}
-	case pool != image.Pool:
+	case pool != image.Pool && !image.Copied:
 		return want, image, &InputError{Field: "pool", Value: pool, Want: image.Pool + ", where image " + image.Name + " lies"}
 	}
 	want.Size, want.Block, want.Pool = size, block, pool

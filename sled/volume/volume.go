@@ -8,6 +8,7 @@
 package volume
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 )
 
@@ -120,7 +122,9 @@ type Settings struct {
 	// Attached names the instances that have volumes as disks, by the volumes' datasets.
 	Attached func(ledger.View) (map[string][]string, error)
 	// Image finds the image of a name.
-	Image func(view ledger.View, name string) (Image, error)
+	Image func(view ledger.View, name, pool string) (Image, error)
+	// CopyImage makes an image on a further pool, on which a volume is to be cloned from it.
+	CopyImage func(ctx context.Context, env operation.Env, name, pool string, dryRun bool) (Image, operation.Report, error)
 }
 
 // Image is what a volume may begin as.
@@ -129,6 +133,7 @@ type Image struct {
 	Snapshot   string // of its volume
 	Size       uint64 // bytes, whole blocks
 	Block      uint64 // bytes
+	Copied     bool   // it can be made on another pool, too
 }
 
 // id is the id of a volume with a name: that of its record, else the first that the name stands

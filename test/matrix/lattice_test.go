@@ -148,7 +148,9 @@ func withDisks(r lattice.Row) bool { return r.Is(lattice.Disks) != lattice.Rpool
 func mindful(r lattice.Row) bool { return r.Is(lattice.Mode) != lattice.RAMDisk }
 
 // adoptable says whether the machines of the row can be adopted by one command; volumes are adopted by another.
-func adoptable(r lattice.Row) bool { return !r.Has(lattice.VMDisks, lattice.Crucible, lattice.Made, lattice.Cloned) }
+func adoptable(r lattice.Row) bool {
+	return !r.Has(lattice.VMDisks, lattice.Crucible, lattice.Made, lattice.Cloned)
+}
 
 // layout makes the sled of a verb.
 func (r row) layout(t *testing.T) *sledtest.Operator {

@@ -47,6 +47,7 @@ type row struct {
 	noBoot  bool                   // a boot would change what it is about
 	plain   bool                   // prints nothing
 	then    []string               // what it takes next to running it again
+	copies  bool                   // makes an image on a further pool first, which is to outlive the rest
 	pair    bool                   // takes another sled
 	on      *lattice.Row           // the sled of the lattice; nil: it is as m2, u2, mode and config say
 	fits    func(lattice.Row) bool // which sleds of the lattice it can be disturbed on; nil: where m2, u2, mode and config say nothing, on all
@@ -121,6 +122,7 @@ func rows() []row {
 		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "an image", line: debian, ends: []string{"image delete debian"}},
 		{name: "a volume of an image", adds: true, ready: []string{debian}, line: "volume create db1 --image debian --size 1G", ends: []string{"volume delete db1", "image delete debian"}},
+		{name: "a volume of an image elsewhere", u2: 2, adds: true, copies: true, ready: []string{debian + " --pool oxp_101964cb-a8ae-45ea-8aa0-399e4ead2671"}, line: "volume create db1 --image debian --size 1G --pool oxp_197e2b31-9a15-413e-9b6c-411e859af082", ends: []string{"volume delete db1", "image delete debian"}},
 		{name: "no image", adds: true, ready: []string{debian}, line: "image delete debian", ends: []string{}},
 		{name: "no images", adds: true, ready: []string{debian}, line: "image prune", ends: []string{}},
 		{name: "reap", fits: oneBase, prepare: (*scene).scatter, line: "reap"},
