@@ -46,7 +46,7 @@ import (
 type Settings struct {
 	Instance instance.Settings
 	// Document reads an instance document, as commands do.
-	Document func([]byte) (instance.Wanted, error)
+	Document func(context.Context, []byte) (instance.Wanted, error)
 	// Registration makes the sled known to the control plane; nil: nobody does.
 	Registration *registration.Registration
 	// Reconciler has the sled's disks and datasets be as the control plane wants them; nil: it is

@@ -183,7 +183,7 @@ func (s *server) ensureInstance(c call) (any, *api.Error) {
 	if refused != nil {
 		return nil, refused
 	}
-	wanted, err := s.work.document(data)
+	wanted, err := s.work.document(c.Context(), data)
 	if err != nil {
 		return nil, failed(err)
 	}

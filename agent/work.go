@@ -27,7 +27,7 @@ import (
 // does (resume).
 type work struct {
 	instances instance.Settings
-	document  func([]byte) (instance.Wanted, error)
+	document  func(context.Context, []byte) (instance.Wanted, error)
 	env       operation.Env
 	table     *vmTable
 	say       func(record.Record, uuid.UUID, watch.Observation)

@@ -141,7 +141,7 @@ func served(ctx context.Context, e *cli.Env) (instance.Settings, operation.Env, 
 
 // agentSettings are those of the flags, else of the configuration.
 func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o options) (agent.Settings, error) {
-	s := agent.Settings{Instance: instances, Document: func(data []byte) (instance.Wanted, error) { return agentDocument(e, data) }, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.Listen, SparePools: cli.SparePools}
+	s := agent.Settings{Instance: instances, Document: func(ctx context.Context, data []byte) (instance.Wanted, error) { return agentDocument(ctx, e, data) }, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.Listen, SparePools: cli.SparePools}
 	listen, flag := o.listen, "--listen"
 	if len(listen) == 0 {
 		listen, flag = cli.AgentListens(e, c), "agent.listen"

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/description"
 	"github.com/sledctl/sledctl/commands/terminal"
@@ -9,7 +11,7 @@ import (
 )
 
 // agentDocument reads what an agent is sent.
-func agentDocument(e *cli.Env, data []byte) (instance.Wanted, error) {
+func agentDocument(ctx context.Context, e *cli.Env, data []byte) (instance.Wanted, error) {
 	w, err := documents.ParseSent(data, terminal.ParseSize)
 	if err != nil {
 		return w, description.ErrorOf("the body", err)
@@ -17,5 +19,5 @@ func agentDocument(e *cli.Env, data []byte) (instance.Wanted, error) {
 	if w.MachineText != nil && w.MachineFile == "" {
 		w.MachineFile = "spec of the body"
 	}
-	return description.WithMachine(e, w)
+	return description.Complete(ctx, e, w)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/sledctl/sledctl/commands/config"
@@ -268,4 +269,37 @@ func withVolumes(c config.Config, s *instance.Settings, planned snapshot.Record)
 		}
 		return left, err
 	}
+}
+
+// shortPool is a pool's name as tables have it.
+const shortPool = `^ox[pi]_[0-9a-f]{8}$`
+
+// WholePools completes names of pools that were given as tables have them, oxp_101964cb for example, in their
+// places. One that no pool, or more than one, begins with stays as it is: what needs the pool refuses it.
+func WholePools(ctx context.Context, e *Env, names ...*string) error {
+	var pools []zfs.Pool
+	for _, name := range names {
+		if name == nil || !regexp.MustCompile(shortPool).MatchString(*name) {
+			continue
+		}
+		if pools == nil {
+			h, err := e.Host()
+			if err == nil {
+				pools, err = zfs.Pools(ctx, h)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		var fit []string
+		for _, p := range pools {
+			if strings.HasPrefix(p.Name, *name+"-") {
+				fit = append(fit, p.Name)
+			}
+		}
+		if len(fit) == 1 {
+			*name = fit[0]
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@
 package description
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -59,13 +60,13 @@ func Written(streams *terminal.Streams, f Flags) (instance.Wanted, error) {
 
 // Wanted is what flags and document describe, with the machine where that is a
 // whole.
-func Wanted(e *cli.Env, f Flags) (instance.Wanted, error) {
+func Wanted(ctx context.Context, e *cli.Env, f Flags) (instance.Wanted, error) {
 	w, err := Written(e.Streams, f)
 	if err != nil {
 		return instance.Wanted{}, err
 	}
 	WarnOfUserData(e.Progress, w)
-	w, err = WithMachine(e, w)
+	w, err = Complete(ctx, e, w)
 	if w.Machine != nil {
 		warnOfSpec(e.Progress, w.Machine.File, *w.Machine)
 	}

@@ -1,6 +1,7 @@
 package description
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/sledctl/sledctl/commands/cli"
@@ -9,10 +10,16 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/layout"
 )
 
-// WithMachine reads the machine that w has as a text.
-func WithMachine(e *cli.Env, w instance.Wanted) (instance.Wanted, error) {
-	if w.MachineText == nil {
-		return w, nil
+// Complete reads the machine that w has as a text, and completes the names of pools.
+func Complete(ctx context.Context, e *cli.Env, w instance.Wanted) (instance.Wanted, error) {
+	pools := []*string{w.Pool}
+	for _, d := range w.Disks {
+		if d.New != nil {
+			pools = append(pools, &d.New.Pool)
+		}
+	}
+	if err := cli.WholePools(ctx, e, pools...); err != nil || w.MachineText == nil {
+		return w, err
 	}
 	server, err := Server(e)
 	if err != nil {

@@ -83,6 +83,9 @@ func runImport(ctx context.Context, e *cli.Env, o importing, file string) error 
 	}
 	defer done()
 	pools, err := e.ZonePools(ctx, op.Host)
+	if err == nil {
+		err = cli.WholePools(ctx, e, &o.pool)
+	}
 	if err != nil {
 		return err
 	}

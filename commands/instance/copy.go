@@ -32,7 +32,7 @@ makes new host keys; user-data and network-config are not copied.`,
 		Args: cobra.ExactArgs(2),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			c.From, f.Wanted.Ref = args[0], args[1]
-			wanted, err := description.Wanted(env, f)
+			wanted, err := description.Wanted(ctx, env, f)
 			if err != nil {
 				return err
 			}

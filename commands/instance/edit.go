@@ -125,7 +125,7 @@ func (d *edit) edited(ctx context.Context, text string) (instance.Wanted, error)
 		if now == text {
 			return instance.Wanted{}, errUnchanged
 		}
-		w, err := d.wanted(now)
+		w, err := d.wanted(ctx, now)
 		if err == nil || string(data) == before {
 			return w, err
 		}
@@ -149,7 +149,7 @@ func withoutError(text string) string {
 
 // wanted reads the document. It is whole: a disk, a NIC or a start order that is not in it is not
 // wanted.
-func (d *edit) wanted(text string) (instance.Wanted, error) {
+func (d *edit) wanted(ctx context.Context, text string) (instance.Wanted, error) {
 	w, err := documents.ParseDocument([]byte(text), terminal.ParseSize)
 	if err != nil {
 		return w, description.ErrorOf(d.r.Name, err)
@@ -181,7 +181,7 @@ func (d *edit) wanted(text string) (instance.Wanted, error) {
 	if w.MachineText != nil {
 		w.MachineFile = "spec of " + d.r.Name
 	}
-	return description.WithMachine(d.e, w)
+	return description.Complete(ctx, d.e, w)
 }
 
 // planned prints what the change would do. It returns the question to ask; empty: there is

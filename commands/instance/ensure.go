@@ -102,7 +102,7 @@ func runEnsure(ctx context.Context, e *cli.Env, o ensureOptions) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := description.Wanted(e, o.Flags)
+	wanted, err := description.Wanted(ctx, e, o.Flags)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func runningMachine(ctx context.Context, e *cli.Env, sent shownSpec, _ []string)
 
 // wantedMachine is what the instance would be made of with the spec of a file.
 func wantedMachine(ctx context.Context, e *cli.Env, sent shownSpec, args []string) (spec.InstanceSpec, error) {
-	w, err := description.Wanted(e, description.Flags{Spec: args[1]})
+	w, err := description.Wanted(ctx, e, description.Flags{Spec: args[1]})
 	if err != nil {
 		return spec.InstanceSpec{}, err
 	}

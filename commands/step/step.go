@@ -68,7 +68,7 @@ func Run(ctx context.Context, e *cli.Env, stage instance.Stage, o Options, print
 	if o.Ref == "" {
 		return &cli.UsageError{Text: string(stage) + ": --instance is missing", Advice: "run: sledctl " + string(stage) + " --instance NAME"}
 	}
-	wanted, err := description.Wanted(e, o.Flags)
+	wanted, err := description.Wanted(ctx, e, o.Flags)
 	if err != nil {
 		return err
 	}

@@ -219,6 +219,9 @@ func runCreate(ctx context.Context, e *cli.Env, m cli.Mutation, want volume.Want
 	if err != nil {
 		return err
 	}
+	if err := cli.WholePools(ctx, e, &want.Pool); err != nil {
+		return err
+	}
 	made, report, err := s.Create(ctx, env, want, m.Dry(), m.Keep)
 	switch {
 	case err != nil:

@@ -182,10 +182,10 @@ func (*PoolError) Kind() fault.Kind { return fault.Refused }
 // Hint says how pools become ready, or what does without.
 func (e *PoolError) Hint() string {
 	switch {
-	case e.Forgets && len(e.Pools) == 0:
-		return "put a U.2 disk into the sled; or give the VM a volume or a file that lies elsewhere, with --disk PATH"
+	case len(e.Pools) > 0:
+		return "choose one of them with --pool"
 	case e.Forgets:
-		return "choose another pool with --pool"
+		return "put a U.2 disk into the sled; or give the VM a volume or a file that lies elsewhere, with --disk PATH"
 	}
 	return "to prepare the pools of the sled, run: sledctl bootstrap"
 }
