@@ -58,7 +58,7 @@ func (*ConflictError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says how to see it.
 func (e *ConflictError) Hint() string {
-	return "choose another name, or ask for what exists; to see it, run: sledctl volume get " + e.Name
+	return "choose another name; or give it to a VM as it is, with --disk " + e.Name + "; to see it, run: sledctl volume get " + e.Name
 }
 
 // TakenError is a dataset that has the name of a volume's, and is not that volume.
