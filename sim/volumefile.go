@@ -23,11 +23,16 @@ type volumeFile struct {
 	write bool
 	size  int64
 	at    int64
+	wrote uint64               // bytes
+	tell  func(n uint64) error // that as much was written
 }
 
 // openVolume opens the device of a volume.
 func (f *mountedFiles) openVolume(full, volume string, flag int) (host.File, error) {
-	v := &volumeFile{name: full, write: flag&(os.O_WRONLY|os.O_RDWR) != 0}
+	tell := func(n uint64) error {
+		return f.mounts.world.Update(context.Background(), func(tx *world.Tx) error { return zfs.Wrote(tx, volume, n) })
+	}
+	v := &volumeFile{name: full, tell: tell, write: flag&(os.O_WRONLY|os.O_RDWR) != 0}
 	look := f.mounts.world.View
 	if v.write {
 		look = f.mounts.world.Update
@@ -87,6 +92,7 @@ func (v *volumeFile) WriteAt(p []byte, at int64) (int, error) {
 		return 0, &fs.PathError{Op: "write", Path: v.name, Err: syscall.EIO}
 	}
 	n, err := v.bytes.WriteAt(p[:min(int64(len(p)), v.size-at)], at)
+	v.wrote += uint64(n)
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
@@ -95,7 +101,14 @@ func (v *volumeFile) WriteAt(p []byte, at int64) (int, error) {
 
 func (v *volumeFile) Sync() error { return v.each(host.File.Sync) }
 
-func (v *volumeFile) Close() error { return v.each(host.File.Close) }
+// Close counts what was written: what is written over counts again, which nobody does here.
+func (v *volumeFile) Close() error {
+	err := v.each(host.File.Close)
+	if v.wrote > 0 {
+		err = errors.Join(err, v.tell(v.wrote))
+	}
+	return err
+}
 
 func (v *volumeFile) each(do func(host.File) error) error {
 	if v.bytes == nil {

@@ -276,3 +276,13 @@ func OpenVolume(tx *world.Tx, name string, write bool) (file string, size int64,
 	}
 	return file, size, err
 }
+
+// Wrote has a volume take as much more as was written to it, but no more than it has.
+func Wrote(tx *world.Tx, name string, bytes uint64) error {
+	d, err := OpenDataset(tx, name, TypeVolume)
+	if err == nil {
+		tx.TouchDataset(name)
+		d.Used = min(d.Used+bytes, volumeBytes+number(d, "volsize"))
+	}
+	return err
+}
