@@ -62,6 +62,7 @@ func TestRealZFS(t *testing.T) {
 	})
 	t.Run("what someone changed is found and repaired", func(t *testing.T) { r.in(t).drift(pool, rows) })
 	t.Run("clones and snapshots leave nothing", func(t *testing.T) { r.in(t).clones(pool) })
+	t.Run("a disk goes back to a snapshot", func(t *testing.T) { r.in(t).back(pool) })
 	t.Run("a dataset's life", func(t *testing.T) { lifecycle(r.in(t), pool, path.Join(dir, "zone")) })
 	t.Run("the pool goes and comes back", func(t *testing.T) { r.in(t).goAndReturn(p, dir, rows) })
 	t.Run("an encryption root", func(t *testing.T) { r.in(t).encryption(pool) })
