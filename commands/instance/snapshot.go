@@ -49,18 +49,61 @@ func snapshotStyle(s snapshot.Status) terminal.Style {
 
 func newSnapshotCreate(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
+	var keep snapshot.Keep
 	cmd := &cobra.Command{
-		Use: "create INSTANCE NAME", Short: "Take a snapshot of all disks of an instance",
+		Use: "create INSTANCE [NAME]", Short: "Take a snapshot of all disks of an instance",
 		Long: `Take a snapshot of all disks of an instance that its guest may write to, in one moment. Where they lie on several pools, the
-instance must be stopped: those of different pools would be of different moments.`,
-		Example: `  sledctl instance snapshot create web1 before-upgrade`,
-		Args:    cobra.ExactArgs(2),
+instance must be stopped: those of different pools would be of different moments.
+
+With --keep it is one of a schedule, of which cron(8) keeps the time: it is named by the minute, in UTC, and those of the schedule that are
+no longer to be kept are deleted. Of the last so many hours, days, weeks and months in which there is one, the latest of each stays; so
+do snapshots that volumes are clones of, and those with a name of their own.`,
+		Example: `  sledctl instance snapshot create web1 before-upgrade
+  sledctl instance snapshot create web1 --keep hourly=24,daily=7,weekly=4`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
-			c := snapshot.Request{Ref: args[0], Name: args[1], DryRun: m.Dry()}
-			return changeSnapshot(ctx, env, m, c, snapshot.Settings.Create)
+			c := snapshot.Request{Ref: args[0], DryRun: m.Dry()}
+			switch {
+			case len(args) == 1 && keep == nil:
+				return &cli.UsageError{Text: "a name for the snapshot is missing", Advice: "give one; or, for one of a schedule, run: sledctl instance snapshot create " + args[0] + " --keep daily=7"}
+			case len(args) == 2 && keep != nil:
+				return &cli.UsageError{Text: "--keep: want no name, one of a schedule is named by its time"}
+			case keep == nil:
+				c.Name = args[1]
+				return changeSnapshot(ctx, env, m, c, snapshot.Settings.Create)
+			}
+			c.Name, c.Reuse, c.Scheduled = snapshot.ScheduledName(env.Now()), true, true
+			return changeSnapshot(ctx, env, m, c, scheduled(keep))
 		}),
 	}
+	cmd.Flags().Var(cli.FuncFlag{Kind: "PERIOD=N,…", Read: func(s string) (err error) {
+		keep, err = snapshot.ParseKeep(s)
+		return err
+	}}, "keep", "one of a schedule: delete those that are not of the last N (hourly, daily, weekly, monthly)")
 	return snapshotCommand(env, cmd, &m)
+}
+
+// scheduled takes a snapshot, and deletes those before it that are not kept.
+func scheduled(keep snapshot.Keep) func(snapshot.Settings, context.Context, operation.Env, snapshot.Request) (snapshot.Status, operation.Report, error) {
+	return func(s snapshot.Settings, ctx context.Context, env operation.Env, c snapshot.Request) (snapshot.Status, operation.Report, error) {
+		is, report, err := s.Create(ctx, env, c)
+		if err != nil {
+			return is, report, err
+		}
+		view, err := operation.Decided(ctx, env, c.DryRun)
+		if err != nil {
+			return is, report, err
+		}
+		planned := snapshot.Record{}
+		if c.DryRun {
+			planned = is.Record
+		}
+		thinned, err := s.Thin(ctx, env, view, is.Instance, keep, planned, c.DryRun)
+		for _, t := range thinned {
+			report.Plan.Actions = append(report.Plan.Actions, t.Plan.Actions...)
+		}
+		return is, report, err
+	}
 }
 
 func newSnapshotRollback(env *cli.Env) *cobra.Command {

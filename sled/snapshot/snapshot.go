@@ -26,6 +26,8 @@ type Record struct {
 	// Running says that the guest ran: its disks are as after a power failure.
 	Running bool      `json:"running"`
 	Created time.Time `json:"created"`
+	// Scheduled says that it is one of many, of which some are deleted as time goes by.
+	Scheduled bool `json:"scheduled,omitempty"`
 	// RollingBack says that its disks are being taken back to it: until that has ended, they are of
 	// different moments.
 	RollingBack bool `json:"rolling_back,omitempty"`

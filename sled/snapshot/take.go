@@ -23,6 +23,8 @@ type Request struct {
 	DryRun    bool
 	// Reuse has Create leave one that exists as it is.
 	Reuse bool
+	// Scheduled is that of the record.
+	Scheduled bool
 }
 
 // Create takes a snapshot of all disks of an instance that its guest may write to, in one moment on each
@@ -56,7 +58,7 @@ func (s Settings) Create(ctx context.Context, env operation.Env, c Request) (Sta
 				made = old
 				return d, nil
 			}
-			d, made, names, err = i.taking(view, tree, c.Name, at)
+			d, made, names, err = i.taking(view, tree, c, at)
 			return d, err
 		},
 		Seal: func(ctx context.Context, h host.Host) ([]ledger.Fact, error) {
@@ -119,7 +121,8 @@ func look(ctx context.Context, h host.Host, datasets []string) ([]zfs.Dataset, e
 }
 
 // taking is pure: what takes a snapshot, and what of an earlier try that died is removed first.
-func (i Instance) taking(view ledger.View, tree []zfs.Dataset, name string, at operation.Stamp) (d operation.Decision, r Record, snapshots []string, err error) {
+func (i Instance) taking(view ledger.View, tree []zfs.Dataset, c Request, at operation.Stamp) (d operation.Decision, r Record, snapshots []string, err error) {
+	name := c.Name
 	old, err := Find(view, i.ID, name)
 	known := err == nil
 	byPool := map[string][]string{}
@@ -136,7 +139,7 @@ func (i Instance) taking(view ledger.View, tree []zfs.Dataset, name string, at o
 	case i.Running && len(byPool) > 1:
 		return d, r, nil, &RunningError{Instance: i.Name, Why: "its disks lie on several pools: they would be of different moments"}
 	}
-	r = Record{Instance: i.ID, Of: i.Name, Name: name, Running: i.Running, Created: at.Now}
+	r = Record{Instance: i.ID, Of: i.Name, Name: name, Running: i.Running, Scheduled: c.Scheduled, Created: at.Now}
 	d.Plan.Policy = plan.Undo
 	for n, v := range i.Volumes {
 		is, there := find(tree, v.Dataset)

@@ -132,6 +132,7 @@ func (b bench) measurements() []measurement {
 		{"agent", b.agents},
 		{"what an agent takes", b.memory},
 		{"next to peers", b.peers},
+		{"images", b.images},
 		{"host commands", b.counts},
 	}
 }
