@@ -41,7 +41,7 @@ func ofChanges() []Mutant {
 		{
 			Name:  "a run that died is not answered for",
 			Plant: []Patch{{"engine/operation/operation.go", "if open.Subject == subject {", "if open.Subject == subject && !MUTANT {"}},
-			Found: histories(600, `"intent/`),
+			Found: histories(1200, `"intent/`),
 		},
 		{
 			Name:  "of several runs that died only the last is answered for",
