@@ -79,7 +79,7 @@ do snapshots that volumes are clones of, and those with a name of their own.`,
 	cmd.Flags().Var(cli.FuncFlag{Kind: "PERIOD=N,…", Read: func(s string) (err error) {
 		keep, err = snapshot.ParseKeep(s)
 		return err
-	}}, "keep", "one of a schedule: delete those that are not of the last N (hourly, daily, weekly, monthly)")
+	}}, "keep", "one of a schedule: keep the last N (hourly, daily, weekly, monthly)")
 	return snapshotCommand(env, cmd, &m)
 }
 

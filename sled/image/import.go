@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -26,9 +27,37 @@ import (
 // Source is a file with a disk, all of whose tables have been checked.
 type Source struct {
 	File   string
-	SHA256 string // of the file, in lower case; of a pipe what it must be, or empty
+	SHA256 string // in lower case, what it must be; empty: any
 	disk   *image.Image
 	pipe   *pipe // nil: it is a file
+	sum    *sum  // nil: it is a pipe
+}
+
+// sum is the SHA-256 of a file, which is read by the side: what is written meanwhile waits for it in the end only.
+type sum struct {
+	in    io.Reader
+	once  sync.Once
+	ended chan struct{}
+	is    string
+	err   error
+}
+
+func (s *sum) begin() {
+	s.once.Do(func() {
+		go func() {
+			defer close(s.ended)
+			h := sha256.New()
+			_, s.err = io.Copy(h, s.in)
+			s.is = hex.EncodeToString(h.Sum(nil))
+		}()
+	})
+}
+
+// wait is the digest, when all was read.
+func (s *sum) wait() (string, error) {
+	s.begin()
+	<-s.ended
+	return s.is, s.err
 }
 
 // DigestError is a file that is another one than was said.
@@ -42,16 +71,17 @@ func (e *DigestError) Error() string {
 func (*DigestError) Kind() fault.Kind { return fault.Refused }
 
 // Open recognises what a file holds, and compares its SHA-256 with what it must be, if that is
-// not empty. Errors: *image.Refused, *DigestError; those of reading.
+// not empty; else that is found out while the disk is written. Errors: *image.Refused, *DigestError; those of reading.
 func Open(ctx context.Context, file string, in io.ReaderAt, length int64, digest string) (Source, error) {
-	s := Source{File: file}
-	h := sha256.New()
-	if _, err := io.Copy(h, &interruptible{ctx, io.NewSectionReader(in, 0, length)}); err != nil {
-		return s, err
-	}
-	s.SHA256 = hex.EncodeToString(h.Sum(nil))
-	if digest != "" && s.SHA256 != strings.ToLower(digest) {
-		return s, &DigestError{File: file, Is: s.SHA256, Want: strings.ToLower(digest)}
+	s := Source{File: file, SHA256: strings.ToLower(digest), sum: &sum{in: &interruptible{ctx, io.NewSectionReader(in, 0, length)}, ended: make(chan struct{})}}
+	if digest != "" {
+		is, err := s.sum.wait()
+		switch {
+		case err != nil:
+			return s, err
+		case is != s.SHA256:
+			return s, &DigestError{File: file, Is: is, Want: s.SHA256}
+		}
 	}
 	disk, err := image.Open(ctx, file, in, length)
 	if err != nil {
@@ -144,10 +174,16 @@ func Import(ctx context.Context, env operation.Env, want Want, pools []string, d
 	if err := ValidateName(want.Name); err != nil {
 		return made, operation.Report{}, err
 	}
+	if want.sum != nil && !dryRun {
+		want.sum.begin()
+	}
 	report, err := operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
 		Verb: "image import", Subject: subject(want.Name), DryRun: dryRun, Look: look,
 		Decide: func(view ledger.View, inv *inventory.Inventory, at operation.Stamp) (operation.Decision, error) {
 			is, there, err := Find(view, want.Name)
+			if there && want.sum != nil && err == nil {
+				want.SHA256, err = want.sum.wait()
+			}
 			switch {
 			case err != nil:
 				return operation.Decision{}, err
@@ -174,8 +210,8 @@ func Import(ctx context.Context, env operation.Env, want Want, pools []string, d
 				return nil, err
 			}
 			made.GUID, made.Used = d.GUID, d.Used
-			if want.pipe != nil {
-				made.SHA256 = want.pipe.sum()
+			if made.SHA256, err = want.digest(); err != nil {
+				return nil, err
 			}
 			value, err := json.Marshal(made.Record)
 			return []ledger.Fact{{Key: made.key(), Value: value}}, err
@@ -190,6 +226,14 @@ func subject(name string) string { return naming.KeyImage + name }
 func look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
 	inv := inventory.Look(ctx, h, Wants())
 	return inv, inv.Know(inventory.Datasets)
+}
+
+// digest is the SHA-256 of what was read to its end.
+func (want Want) digest() (string, error) {
+	if want.pipe != nil {
+		return want.pipe.sum(), nil
+	}
+	return want.sum.wait()
 }
 
 // same reports whether an image is the one that is asked for.
@@ -270,8 +314,11 @@ func (want Want) decision(r Record, left []zfs.Dataset) (operation.Decision, err
 		d.Plan.Actions = append(d.Plan.Actions, plan.Action{ID: step.Verb() + " " + r.Dataset, Object: object, Why: why, Change: plan.Create, Step: step})
 	}
 	write := image.Write{Image: want.disk, From: want.File, Device: naming.VolumeDevice(r.Dataset)}
-	if want.pipe != nil {
+	switch {
+	case want.pipe != nil:
 		write.Check = want.pipe.check
+	case want.sum != nil:
+		write.Check = func() error { _, err := want.sum.wait(); return err }
 	}
 	if want.Progress != nil {
 		write.Progress = func(done int64) { want.Progress(done, r.Size) }
