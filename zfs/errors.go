@@ -82,7 +82,7 @@ func rules() []rule {
 		{`set property for`, `size is (greater|less) than .+`, host.ErrRefused},
 		{`destroy`, `(filesystem|volume) has children`, host.ErrRefused},
 		{`destroy`, `(filesystem|volume|snapshot) has dependent clones|snapshot is cloned`, host.ErrRefused}, // the latter of older ones
-		{`rollback to`, `more recent snapshots( or bookmarks)? exist`, host.ErrRefused}, // older ones know no bookmarks
+		{`rollback to`, `more recent snapshots( or bookmarks)? exist`, host.ErrRefused},                      // older ones know no bookmarks
 		{`destroy`, `operation does not apply to pools`, host.ErrRefused},
 		{`open`, `operation not applicable to datasets of this type`, host.ErrRefused},
 
