@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/peer/dropshot"
+	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/status"
 )
@@ -126,6 +127,8 @@ func (d document) schema(t reflect.Type) object {
 		return object{"type": "object", "additionalProperties": d.schema(t.Elem())}
 	case reflect.Struct:
 		return d.structure(t)
+	case reflect.Interface: // a size of a document
+		return object{"oneOf": []object{{"type": "integer", "minimum": 0}, {"type": "string"}}}
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.Uint8, reflect.Uint32, reflect.Uint64, reflect.Uint:
@@ -143,6 +146,8 @@ func (d document) structure(t reflect.Type) object {
 		name = "Error"
 	case reflect.TypeFor[record.NIC](): // NIC is the control plane's
 		name = "GuestNIC"
+	case reflect.TypeFor[documents.Disk](): // Disk is one that an instance has
+		name = "WantedDisk"
 	}
 	if t.PkgPath() == reflect.TypeFor[status.Status]().PkgPath() { // an instance has disks, too
 		name = "Sled" + strings.TrimPrefix(name, "Sled")

@@ -115,10 +115,12 @@ func runEnsure(ctx context.Context, e *cli.Env, m cli.Mutation, pools []string) 
 	if err != nil {
 		return err
 	}
+	named := make([]*string, len(pools))
 	for i := range pools {
-		if err := cli.WholePools(ctx, e, &pools[i]); err != nil {
-			return err
-		}
+		named[i] = &pools[i]
+	}
+	if err := cli.WholePools(ctx, e, named...); err != nil {
+		return err
 	}
 	if len(pools) == 0 {
 		if pools, err = e.ZonePools(ctx, env.Host); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/sledctl/sledctl/commands/config"
@@ -157,22 +156,14 @@ func imageAt(r image.Record, at image.Place) volume.Image {
 }
 
 // copiesImages makes images on further pools; progress, if not nil, is told how far one is.
-func copiesImages(c config.Config, progress func(done, of int64)) func(context.Context, operation.Env, string, string, bool) (volume.Image, operation.Report, error) {
-	return func(ctx context.Context, env operation.Env, name, pool string, dryRun bool) (volume.Image, operation.Report, error) {
+func copiesImages(c config.Config, progress func(done, of int64)) func(context.Context, operation.Env, string, string, bool) (string, operation.Report, error) {
+	return func(ctx context.Context, env operation.Env, name, pool string, dryRun bool) (string, operation.Report, error) {
 		pools, err := zonePools(ctx, c, env.Host)
 		if err != nil {
-			return volume.Image{}, operation.Report{}, err
+			return "", operation.Report{}, err
 		}
 		made, report, err := image.Copy(ctx, env, image.CopyRequest{Ref: name, Pool: pool, Pools: pools, Progress: progress, DryRun: dryRun})
-		if err != nil {
-			return volume.Image{}, report, err
-		}
-		view, err := operation.Decided(ctx, env, dryRun)
-		if err != nil {
-			return volume.Image{}, report, err
-		}
-		r, err := image.Get(view, name)
-		return imageAt(r, made), report, err
+		return made.Snapshot(), report, err
 	}
 }
 
@@ -271,15 +262,12 @@ func withVolumes(c config.Config, s *instance.Settings, planned snapshot.Record)
 	}
 }
 
-// shortPool is a pool's name as tables have it.
-const shortPool = `^ox[pi]_[0-9a-f]{8}$`
-
 // WholePools completes names of pools that were given as tables have them, oxp_101964cb for example, in their
 // places. One that no pool, or more than one, begins with stays as it is: what needs the pool refuses it.
 func WholePools(ctx context.Context, e *Env, names ...*string) error {
 	var pools []zfs.Pool
 	for _, name := range names {
-		if name == nil || !regexp.MustCompile(shortPool).MatchString(*name) {
+		if name == nil || !terminal.IsShortPool(*name) {
 			continue
 		}
 		if pools == nil {

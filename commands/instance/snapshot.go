@@ -72,8 +72,8 @@ do snapshots that volumes are clones of, and those with a name of their own.`,
 				c.Name = args[1]
 				return changeSnapshot(ctx, env, m, c, snapshot.Settings.Create)
 			}
-			c.Name, c.Reuse, c.Scheduled = snapshot.ScheduledName(env.Now()), true, true
-			return changeSnapshot(ctx, env, m, c, scheduled(keep))
+			c.Name, c.Reuse, c.Keep = snapshot.ScheduledName(env.Now()), true, keep
+			return changeSnapshot(ctx, env, m, c, snapshot.Settings.Schedule)
 		}),
 	}
 	cmd.Flags().Var(cli.FuncFlag{Kind: "PERIOD=N,…", Read: func(s string) (err error) {
@@ -81,29 +81,6 @@ do snapshots that volumes are clones of, and those with a name of their own.`,
 		return err
 	}}, "keep", "one of a schedule: keep the last N (hourly, daily, weekly, monthly)")
 	return snapshotCommand(env, cmd, &m)
-}
-
-// scheduled takes a snapshot, and deletes those before it that are not kept.
-func scheduled(keep snapshot.Keep) func(snapshot.Settings, context.Context, operation.Env, snapshot.Request) (snapshot.Status, operation.Report, error) {
-	return func(s snapshot.Settings, ctx context.Context, env operation.Env, c snapshot.Request) (snapshot.Status, operation.Report, error) {
-		is, report, err := s.Create(ctx, env, c)
-		if err != nil {
-			return is, report, err
-		}
-		view, err := operation.Decided(ctx, env, c.DryRun)
-		if err != nil {
-			return is, report, err
-		}
-		planned := snapshot.Record{}
-		if c.DryRun {
-			planned = is.Record
-		}
-		thinned, err := s.Thin(ctx, env, view, is.Instance, keep, planned, c.DryRun)
-		for _, t := range thinned {
-			report.Plan.Actions = append(report.Plan.Actions, t.Plan.Actions...)
-		}
-		return is, report, err
-	}
 }
 
 func newSnapshotRollback(env *cli.Env) *cobra.Command {

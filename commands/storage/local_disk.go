@@ -147,6 +147,9 @@ func runVolumeEnsure(ctx context.Context, e *cli.Env, m cli.Mutation, text strin
 	if err != nil {
 		return err
 	}
+	if err := cli.WholePools(ctx, e, &want.Pool); err != nil {
+		return err
+	}
 	made, report, err := localDisks().Ensure(ctx, env, want, m.Dry(), m.Keep)
 	if err != nil {
 		return failure.WithReport(err, report)
@@ -188,6 +191,9 @@ func runVolumeDelete(ctx context.Context, e *cli.Env, m cli.Mutation, text strin
 	}
 	_, env, err := e.Operation()
 	if err != nil {
+		return err
+	}
+	if err := cli.WholePools(ctx, e, &p.Pool); err != nil {
 		return err
 	}
 	gone, report, err := localDisks().Delete(ctx, env, p, m.Dry())

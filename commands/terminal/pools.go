@@ -6,8 +6,16 @@ import (
 	"strings"
 )
 
-// poolName is the name of a pool that bootstrap has made, in two parts.
-const poolName = `\b(ox[pi]_[0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`
+// shortPool is what the name of a pool that bootstrap has made is shortened to, and poolName all of it, in two parts.
+const (
+	shortPool = `ox[pi]_[0-9a-f]{8}`
+	poolName  = `\b(` + shortPool + `)(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`
+)
+
+// IsShortPool says whether a text is what the name of a pool is shortened to.
+func IsShortPool(text string) bool {
+	return regexp.MustCompile(`^` + shortPool + `$`).MatchString(text)
+}
 
 // PoolNames are the pools that a text names and bootstrap has made, in its order.
 func PoolNames(text string) []string { return regexp.MustCompile(poolName).FindAllString(text, -1) }

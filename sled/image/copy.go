@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -50,6 +51,18 @@ func (r Record) On(pool string) (Place, bool) {
 	return all[i], true
 }
 
+// unfinished are the volumes that carry the image's mark, and are none of its places: of copies that did not end.
+func (r Record) unfinished(inv *inventory.Inventory) (left []Place) {
+	datasets, _ := inv.Datasets()
+	for _, d := range datasets {
+		if Mark(d) == r.ID && !slices.ContainsFunc(r.Places(), func(p Place) bool { return p.Dataset == d.Name }) {
+			pool, _, _ := strings.Cut(d.Name, "/")
+			left = append(left, Place{Pool: pool, Dataset: d.Name, GUID: d.GUID})
+		}
+	}
+	return left
+}
+
 // CopyRequest asks for an image on a further pool.
 type CopyRequest struct {
 	Ref, Pool string
@@ -59,7 +72,7 @@ type CopyRequest struct {
 }
 
 // Copy has an image on a further pool, block by block as it is where it lies, without its holes. One that is there needs
-// nothing. Errors: *NotFoundError, *MissingError, *NoPoolError, *NoRoomError; those of operation.Run.
+// nothing. Errors: *NotFoundError, *MissingError, *NeededError, *NoPoolError, *NoRoomError; those of operation.Run.
 func Copy(ctx context.Context, env operation.Env, c CopyRequest) (made Place, report operation.Report, err error) {
 	before, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
@@ -121,6 +134,9 @@ func (c CopyRequest) decide(from *deviceReader, inv *inventory.Inventory, r Reco
 	}
 	var left []zfs.Dataset
 	if is, there := inv.Dataset(dataset); there && Mark(is) == r.ID {
+		if by := clonesAt([]Place{{Dataset: dataset}}, inv); len(by) > 0 {
+			return d, made, &NeededError{Name: r.Name, By: by}
+		}
 		left = append(inv.Below(dataset), is)
 	}
 	source := r.Places()[i]

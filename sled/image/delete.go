@@ -101,7 +101,7 @@ func Prune(ctx context.Context, env operation.Env, dryRun bool) (names []string,
 // left alone.
 func removal(r Record, inv *inventory.Inventory) operation.Decision {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, OnSuccess: []ledger.Fact{{Key: r.key()}}}
-	for _, p := range r.Places() {
+	for _, p := range append(r.Places(), r.unfinished(inv)...) {
 		volume, there := inv.Dataset(p.Dataset)
 		if !there || volume.GUID != p.GUID {
 			continue

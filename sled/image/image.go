@@ -157,10 +157,14 @@ func status(r Record, inv *inventory.Inventory) Status {
 // clonesOf are the datasets that were cloned from an image, and the snapshots of its volume that
 // somebody else has taken.
 func clonesOf(r Record, inv *inventory.Inventory) []string {
+	return clonesAt(append(r.Places(), r.unfinished(inv)...), inv)
+}
+
+func clonesAt(places []Place, inv *inventory.Inventory) []string {
 	clones := []string{}
 	datasets, _ := inv.Datasets()
 	for _, d := range datasets {
-		for _, p := range r.Places() {
+		for _, p := range places {
 			if strings.HasPrefix(d.Origin, p.Dataset+"@") || strings.HasPrefix(d.Name, p.Dataset+"@") && d.Name != p.Snapshot() {
 				clones = append(clones, d.Name)
 			}

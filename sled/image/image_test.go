@@ -89,7 +89,7 @@ func TestAnotherFile(t *testing.T) {
 	}
 }
 
-// A copy takes the place of what a pool has lost; an image whose pools have all lost it is missing.
+// A copy takes the place of what a pool has lost, and those that cannot be seen stay known; an image whose pools have all lost it is missing.
 func TestACopyTakesThePlaceOfWhatIsLost(t *testing.T) {
 	r := Record{ID: "i", Name: "x", Pool: "tank", Dataset: "tank/v", GUID: "7"}
 	r = r.with(Place{Pool: "big", Dataset: "big/v", GUID: "8"}).with(Place{Pool: "new", Dataset: "new/v", GUID: "1"}).with(Place{Pool: "new", Dataset: "new/v", GUID: "9"})
@@ -100,7 +100,7 @@ func TestACopyTakesThePlaceOfWhatIsLost(t *testing.T) {
 	whole := append(pools, zfs.Dataset{Name: "new/v", GUID: "9", Type: zfs.TypeVolume, Used: 5}, zfs.Dataset{Name: "new/v@image", Type: zfs.TypeSnapshot})
 	inv := inventory.Of(inventory.Listings{Datasets: whole})
 	d, now, err := kept(r, inv)
-	if s := status(now, inv); err != nil || len(d.OnSuccess) != 1 || now.Pool != "new" || len(now.Copies) != 0 || s.State != Ready || s.Used != 5 {
+	if s := status(now, inv); err != nil || len(d.OnSuccess) != 1 || now.Pool != "new" || len(now.Copies) != 1 || now.Copies[0].Pool != "big" || s.State != Ready || s.Used != 5 {
 		t.Errorf("%+v, %+v, %v", now, s, err)
 	}
 	if s := status(r, inventory.Of(inventory.Listings{Datasets: pools})); s.State != Missing {

@@ -250,13 +250,14 @@ func lost(r Record, inv *inventory.Inventory) bool {
 	return pool && !volume
 }
 
-// kept is an image that is there: with a copy in the place of what its pool has lost, if it has.
+// kept is an image that is ready: with a copy in the place of what its pool has lost, if it has.
 func kept(r Record, inv *inventory.Inventory) (operation.Decision, Record, error) {
 	if !lost(r, inv) {
 		return operation.Decision{}, r, nil
 	}
-	all := slices.DeleteFunc(slices.Clone(r.Copies), func(p Place) bool { return !p.whole(inv) })
-	r.Pool, r.Dataset, r.GUID, r.Copies = all[0].Pool, all[0].Dataset, all[0].GUID, all[1:]
+	i := slices.IndexFunc(r.Copies, func(p Place) bool { return p.whole(inv) })
+	p := r.Copies[i]
+	r.Pool, r.Dataset, r.GUID, r.Copies = p.Pool, p.Dataset, p.GUID, slices.Delete(slices.Clone(r.Copies), i, i+1)
 	value, err := json.Marshal(r)
 	return operation.Decision{OnSuccess: []ledger.Fact{{Key: r.key(), Value: value}}}, r, err
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 )
@@ -90,26 +89,31 @@ func (k Keep) outdated(all []Record) (gone []Record) {
 	return gone
 }
 
-// Thin deletes the scheduled snapshots of an instance that no rule keeps, the oldest first, but for those
-// that volumes are clones of, or that are being taken. Planned, if it has a name, is one that a dry run would have taken.
-// Errors: those of Delete.
-func (s Settings) Thin(ctx context.Context, env operation.Env, view ledger.View, ref string, keep Keep, planned Record, dryRun bool) (reports []operation.Report, err error) {
-	all, err := Of(view, ref)
+// Schedule takes a snapshot that is one of a schedule, and deletes those before it that no rule of c.Keep keeps, the
+// oldest first, but for those that volumes are clones of, or that are being taken. One of the same minute is left as it is.
+// Errors: those of Create and of Delete.
+func (s Settings) Schedule(ctx context.Context, env operation.Env, c Request) (Status, operation.Report, error) {
+	is, report, err := s.Create(ctx, env, c)
 	if err != nil {
-		return nil, err
+		return is, report, err
 	}
-	if planned.Name != "" {
-		all = append(all, planned)
+	view, err := operation.Decided(ctx, env, c.DryRun)
+	if err != nil {
+		return is, report, err
 	}
-	for _, r := range keep.outdated(all) {
+	all, err := Of(view, is.Instance)
+	if c.DryRun {
+		all = append(slices.DeleteFunc(all, func(r Record) bool { return r.Name == is.Name }), is.Record)
+	}
+	for _, r := range c.Keep.outdated(all) {
 		if len(s.Clones(view, r.Of+"@"+r.Name)) > 0 || r.Unfinished() && !r.Removing {
 			continue
 		}
-		_, report, err := s.Delete(ctx, env, Request{Ref: r.Instance, Name: r.Name, DryRun: dryRun})
-		reports = append(reports, report)
+		_, deleted, err := s.Delete(ctx, env, Request{Ref: r.Instance, Name: r.Name, DryRun: c.DryRun})
+		report.Plan.Actions = append(report.Plan.Actions, deleted.Plan.Actions...)
 		if err != nil {
-			return reports, err
+			return is, report, err
 		}
 	}
-	return reports, nil
+	return is, report, err
 }

@@ -23,8 +23,8 @@ type Request struct {
 	DryRun    bool
 	// Reuse has Create leave one that exists as it is.
 	Reuse bool
-	// Scheduled is that of the record.
-	Scheduled bool
+	// Keep, of one of a schedule, says which of the others stay; nil: it is of none.
+	Keep Keep
 }
 
 // Create takes a snapshot of all disks of an instance that its guest may write to, in one moment on each
@@ -139,7 +139,7 @@ func (i Instance) taking(view ledger.View, tree []zfs.Dataset, c Request, at ope
 	case i.Running && len(byPool) > 1:
 		return d, r, nil, &RunningError{Instance: i.Name, Why: "its disks lie on several pools: they would be of different moments"}
 	}
-	r = Record{Instance: i.ID, Of: i.Name, Name: name, Running: i.Running, Scheduled: c.Scheduled, Created: at.Now}
+	r = Record{Instance: i.ID, Of: i.Name, Name: name, Running: i.Running, Scheduled: c.Keep != nil, Created: at.Now}
 	d.Plan.Policy = plan.Undo
 	for n, v := range i.Volumes {
 		is, there := find(tree, v.Dataset)

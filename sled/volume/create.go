@@ -71,7 +71,9 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 	if err != nil {
 		return Status{}, report, s.explained(ctx, env, err, made)
 	}
-	report.Plan.Actions = append(copied.Plan.Actions, report.Plan.Actions...)
+	if dryRun {
+		report.Plan.Actions = append(copied.Plan.Actions, report.Plan.Actions...)
+	}
 	return s.status(report.View, made, used), report, nil
 }
 
@@ -81,8 +83,14 @@ func (s Settings) placed(ctx context.Context, env operation.Env, view ledger.Vie
 	if err != nil || s.CopyImage == nil || image.Pool == "" || image.Pool == next.Pool {
 		return next, image, operation.Report{}, err
 	}
+	if !dryRun { // nothing is copied for a volume that is refused
+		if _, report, err := s.Create(ctx, env, want, true, false); err != nil {
+			return next, image, report, err
+		}
+	}
 	env.Wait = true // several volumes may need the same copy at once
-	image, report, err := s.CopyImage(ctx, env, image.Name, next.Pool, dryRun)
+	snapshot, report, err := s.CopyImage(ctx, env, image.Name, next.Pool, dryRun)
+	image.Pool, image.Snapshot = next.Pool, snapshot
 	return next, image, report, err
 }
 

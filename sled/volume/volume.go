@@ -124,7 +124,7 @@ type Settings struct {
 	// Image finds the image of a name.
 	Image func(view ledger.View, name, pool string) (Image, error)
 	// CopyImage makes an image on a further pool, on which a volume is to be cloned from it.
-	CopyImage func(ctx context.Context, env operation.Env, name, pool string, dryRun bool) (Image, operation.Report, error)
+	CopyImage func(ctx context.Context, env operation.Env, name, pool string, dryRun bool) (snapshot string, report operation.Report, err error)
 }
 
 // Image is what a volume may begin as.
