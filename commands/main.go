@@ -34,11 +34,9 @@ func Main(args []string, in, out, errs *os.File, environ []string, version strin
 		return sim.StandIn(context.Background(), name, args[1:], in, out, errs, environ)
 	}
 	env := cli.NewEnv(terminal.System(in, out, errs, environ), environ, version)
-	made := make(chan *cobra.Command, 1)
-	go func() { made <- rootFor(env, args[1:]) }() // meanwhile; for signals, the runtime begins a thread, and waits for it at each of them
 	ctx, stop := cli.Interruptible(context.Background(), env)
 	defer stop()
-	return env.End(execute(ctx, env, <-made))
+	return env.End(execute(ctx, env, rootFor(env, args[1:])))
 }
 
 // execute turns a panic, a defect of sledctl, into an error: what was going on

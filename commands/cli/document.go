@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/sledctl/sledctl/commands/terminal"
 )
@@ -17,7 +19,11 @@ const maxDocument = 64 << 20
 // flag that named it.
 func ReadDocument(streams *terminal.Streams, flag, name string) ([]byte, error) {
 	data, err := ReadNamed(streams, name)
-	if err != nil {
+	var bad *UsageError
+	switch {
+	case errors.As(err, &bad):
+		return nil, &UsageError{Text: flag + ": " + bad.Text, Advice: bad.Advice}
+	case err != nil:
 		return nil, &UsageError{Text: fmt.Sprintf("%s: %v", flag, err)}
 	}
 	return data, nil
@@ -30,13 +36,36 @@ func ReadNamed(streams *terminal.Streams, name string) ([]byte, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, NamedFile(name, err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a directory", name)
 	}
 	return bounded(name, f)
+}
+
+// NamedFile is why a file that the command line names cannot be opened: a *UsageError if there is none, or
+// it may not be read; else the system's error as it is.
+func NamedFile(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &UsageError{Text: "file " + name + " does not exist", Advice: "give the path of a file that exists"}
+	case errors.Is(err, fs.ErrPermission):
+		return &UsageError{Text: "file " + name + ": permission denied", Advice: "choose a file that this user may use"}
+	}
+	return err
+}
+
+// NewFile is NamedFile for one that is to be made.
+func NewFile(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return &UsageError{Text: "file " + name + " exists", Advice: "choose another name, or remove the file first"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &UsageError{Text: "directory " + filepath.Dir(name) + " does not exist", Advice: "choose another one, or make it first"}
+	}
+	return NamedFile(name, err)
 }
 
 func bounded(name string, in io.Reader) ([]byte, error) {

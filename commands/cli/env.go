@@ -72,6 +72,7 @@ type Env struct {
 	crash       *crashing             // --crash-at; nil: none
 	book        *book
 	Completing  bool              // a shell asks what could be typed
+	listening   <-chan struct{}   // closed once signals are heard; nil: they are
 	versions    propolis.Versions // which version of its API each Propolis takes
 }
 
@@ -231,6 +232,9 @@ func (e *Env) Operation() (config.Config, operation.Env, error) {
 	c, h, err := e.Reach()
 	if err != nil {
 		return c, operation.Env{}, err
+	}
+	if e.listening != nil {
+		<-e.listening
 	}
 	return c, operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), By: e.Caller(), Argv: argv(without(e.Words, "--known-as")), Exit: failure.Exit, Wait: e.Flags.Wait,

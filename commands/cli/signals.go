@@ -45,16 +45,21 @@ func (e *interruptedError) Unwrap() error { return e.err }
 const oneSignal = time.Second
 
 // Interruptible has the signals of this process end the run. A pipe that nobody
-// reads any more is an error of who writes, not the end of the process.
+// reads any more is an error of who writes, not the end of the process. For each of
+// the signals the runtime waits for a thread; meanwhile, the run begins, and what changes the
+// sled waits for Env.listening. Until then a signal ends the process, as while it is loaded.
 func Interruptible(parent context.Context, e *Env) (context.Context, context.CancelFunc) {
-	signals, pipes := make(chan os.Signal, 2), make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) has it ignored
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	signal.Notify(pipes, syscall.SIGPIPE)
-	ctx, cancel := e.Interruptible(parent, signals, os.Exit)
-	return ctx, func() { signal.Stop(signals); signal.Stop(pipes); cancel() }
+	signals, pipes, listening := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
+	e.listening = listening
+	go func() {
+		defer close(listening)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+		if !signal.Ignored(syscall.SIGHUP) { // nohup(1) has it ignored
+			signal.Notify(signals, syscall.SIGHUP)
+		}
+		signal.Notify(pipes, syscall.SIGPIPE)
+	}()
+	return e.Interruptible(parent, signals, os.Exit)
 }
 
 // Interruptible ends the context at the first of the signals: the run ends at the

@@ -46,7 +46,7 @@ func runExport(ctx context.Context, e *cli.Env, ref, file string) error {
 	}
 	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return err
+		return cli.NewFile(file, err)
 	}
 	s := &sparse{file: out}
 	if err = image.Export(ctx, h, r, s); err == nil {

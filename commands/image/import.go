@@ -110,7 +110,7 @@ func (o importing) source(ctx context.Context, e *cli.Env, file string) (s image
 	}
 	in, err := os.Open(file)
 	if err != nil {
-		return s, nil, err
+		return s, nil, cli.NamedFile(file, err)
 	}
 	info, err := in.Stat()
 	if err == nil && !info.Mode().IsRegular() {

@@ -62,7 +62,7 @@ func runImport(ctx context.Context, e *cli.Env, o importOptions, name string) er
 	}
 	data, err := cli.ReadNamed(e.Streams, name)
 	if err != nil {
-		return &cli.UsageError{Text: err.Error()}
+		return err
 	}
 	file, err := parseExport(data)
 	if err != nil {

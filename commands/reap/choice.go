@@ -29,10 +29,11 @@ func readReapChoice(streams *terminal.Streams, f reapFlags) (reap.Choice, error)
 	if f.plan == "" {
 		return choice, nil
 	}
-	data, err := cli.ReadNamed(streams, f.plan)
-	if err == nil {
-		choice.Plan, choice.Basis, err = parseReapPlan(data)
+	data, err := cli.ReadDocument(streams, "--plan", f.plan)
+	if err != nil {
+		return reap.Choice{}, err
 	}
+	choice.Plan, choice.Basis, err = parseReapPlan(data)
 	if err != nil {
 		return reap.Choice{}, &cli.UsageError{Text: fmt.Sprintf("--plan %s: %v", f.plan, err)}
 	}

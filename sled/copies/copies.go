@@ -35,8 +35,8 @@ type Request struct {
 	Keep     bool
 }
 
-// FixedError is an instance that cannot be copied as it is.
-type FixedError struct{ Name, Why string }
+// FixedError is an instance that cannot be copied as it is. Do, if any, is what to do instead.
+type FixedError struct{ Name, Why, Do string }
 
 // Error says why.
 func (e *FixedError) Error() string { return fmt.Sprintf("instance %q %s", e.Name, e.Why) }
@@ -45,6 +45,9 @@ func (*FixedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what can be done instead.
 func (e *FixedError) Hint() string {
+	if e.Do != "" {
+		return e.Do
+	}
 	return "to make another one by hand, run: sledctl instance ensure, with --disk image=" + e.Name + "@SNAPSHOT"
 }
 
@@ -93,7 +96,7 @@ func fits(from record.Record, c Request) error {
 	case from.Spec.Machine != nil && c.Wanted.Machine == nil:
 		return &FixedError{Name: from.Name, Why: "has a spec that was written down whole"}
 	case c.Wanted.Ref == from.Name || c.Wanted.Ref == from.ID:
-		return &FixedError{Name: from.Name, Why: "cannot be a copy of itself"}
+		return &FixedError{Name: from.Name, Why: "cannot be a copy of itself", Do: "give the copy a name of its own"}
 	case inVPC && c.Wanted.NICs == nil:
 		return &FixedError{Name: from.Name, Why: "has a NIC in a VPC, whose address is its own: say with --nic which the copy has"}
 	}

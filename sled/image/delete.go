@@ -45,7 +45,7 @@ func (*NeededError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how to find them.
 func (*NeededError) Hint() string {
-	return "remove these before; to see which volume is of which image, run: sledctl volume list -o wide"
+	return "remove these first; to see which volume is of which image, run: sledctl volume list -o wide"
 }
 
 // Delete removes an image that nothing was cloned from (*NeededError), by its name or id. Of one

@@ -170,7 +170,7 @@ func (s Settings) renaming(view ledger.View, inv *inventory.Inventory, old Recor
 		return nil, badName(name)
 	}
 	if other, err := Find(view, name); err == nil {
-		return nil, &ConflictError{Name: other.Name, Field: "id", Is: other.ID, Want: old.ID}
+		return nil, &ConflictError{Name: other.Name}
 	} else if !errors.As(err, new(*NotFoundError)) {
 		return nil, err
 	}

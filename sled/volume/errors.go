@@ -46,11 +46,15 @@ func (e *InputError) Error() string { return fmt.Sprintf("%s %q: want %s", e.Fie
 
 func (*InputError) Kind() fault.Kind { return fault.Usage }
 
-// ConflictError is a volume that is not what was asked for.
+// ConflictError is a volume that is not what was asked for; without a field, one that has a name which is
+// to be another's.
 type ConflictError struct{ Name, Field, Is, Want string }
 
 // Error shows both values.
 func (e *ConflictError) Error() string {
+	if e.Field == "" {
+		return fmt.Sprintf("volume %q exists", e.Name)
+	}
 	return fmt.Sprintf("volume %q exists, and its %s is %s, not %s", e.Name, e.Field, e.Is, e.Want)
 }
 
@@ -58,6 +62,9 @@ func (*ConflictError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says how to see it.
 func (e *ConflictError) Hint() string {
+	if e.Field == "" {
+		return "choose another name; to see it, run: sledctl volume get " + e.Name
+	}
 	return "choose another name; or give it to a VM as it is, with --disk " + e.Name + "; to see it, run: sledctl volume get " + e.Name
 }
 
