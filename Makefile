@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build test test-zfs demo bench lint cross packages docs pictures man soak race fuzz reached clean
+.PHONY: build test test-zfs demo bench lint cross packages docs pictures man soak race fuzz reached fleet-unit fleet-generate clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
@@ -92,6 +92,16 @@ reached: ## how much of sim/ the product's tests reach, and how the code is buil
 	$(GO) test -count=1 -coverpkg=./sim/... -coverprofile=bin/reached/samples.out -run 'Sample|Recorded|AsTheRealOne' ./sim/... >/dev/null
 	@cat bin/reached/*.out >bin/reached/profile
 	@$(GO) run ./test/structure -reached bin/reached/profile
+
+# The fleet is a module of its own, so that what it needs of Kubernetes stays out of sledctl.
+fleet-unit: ## the module of many sleds: vetted here and for a sled, tested, and built for both
+	cd fleet && $(GO) mod verify && CGO_ENABLED=0 $(GO) vet ./... && GOOS=illumos GOARCH=amd64 $(GO) vet ./...
+	cd fleet && CGO_ENABLED=0 $(GO) test -timeout 10m ./...
+	cd fleet && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/sledctl-fleet ./cmd/sledctl-fleet
+	cd fleet && GOOS=illumos GOARCH=amd64 CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../dist/sledctl-fleet-illumos-amd64 ./cmd/sledctl-fleet
+
+fleet-generate: ## what is made of the fleet's objects: their definitions, and how they are copied
+	cd fleet && sh api/generate.sh
 
 clean:
 	rm -rf bin dist

@@ -1,0 +1,251 @@
+package api
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Restart says what proves the end of a VM whose sled does not answer, before the VM is
+// started on another sled.
+//
+// +kubebuilder:validation:Enum=hold;power;storage;lease
+type Restart string
+
+// Evict says what a drain does with a VM.
+//
+// +kubebuilder:validation:Enum=migrate;stop;block
+type Evict string
+
+// The ways to evict a VM.
+const (
+	EvictMigrate Evict = "migrate" // moves it while it runs
+	EvictStop    Evict = "stop"    // ends it, and starts it on another sled
+	EvictBlock   Evict = "block"   // refuses, so that a drain waits for an operator
+)
+
+// VirtualMachineSpec is what a VM is wanted to be.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.restart) || self.restart == 'hold' || !has(self.disks) || self.disks.all(d, !has(d.path) && !has(d.image) && !has(d.size))",message="a VM with a volume on its sled is restarted by policy hold only"
+type VirtualMachineSpec struct {
+	// Running is whether the VM is to run. Default: true.
+	//
+	// +kubebuilder:default=true
+	// +optional
+	Running *bool `json:"running,omitempty"`
+
+	// Restart is what proves that the VM has ended when its sled does not answer: hold (its
+	// sled only), power (the sled's BMC), storage (its volumes are taken over) or lease (the
+	// guard of the sled). An outage of the fleet's own servers stops VMs with lease.
+	//
+	// +kubebuilder:default=hold
+	// +optional
+	Restart Restart `json:"restart,omitempty"`
+
+	// Evict is what a drain of the sled does: migrate, stop or block.
+	//
+	// +kubebuilder:default=migrate
+	// +optional
+	Evict Evict `json:"evict,omitempty"`
+
+	// CPUs is the number of virtual processors.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=254
+	CPUs int32 `json:"cpus"`
+
+	// Memory is the guest's memory, in whole MiB.
+	Memory resource.Quantity `json:"memory"`
+
+	// Disks are the disks of the VM. All of them lie on its sled.
+	//
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	Disks []Disk `json:"disks,omitempty"`
+
+	// NICs are the network interfaces of the guest.
+	//
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	NICs []NIC `json:"nics,omitempty"`
+
+	// CloudInit is what the guest configures itself by when it boots first.
+	//
+	// +optional
+	CloudInit *CloudInit `json:"cloudInit,omitempty"`
+
+	// NodeSelector restricts the sleds to those with these labels.
+	//
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// PriorityClassName is the priority with which the VM is scheduled.
+	//
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// Disk is a disk of a VM: one that exists on its sled, or one that is made with it.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.path) != (has(self.image) || has(self.size))",message="want path, or image, size or both"
+type Disk struct {
+	// Path is that of a disk that exists.
+	//
+	// +kubebuilder:validation:Pattern="^/"
+	// +optional
+	Path string `json:"path,omitempty"`
+
+	// ReadOnly keeps the guest from writing to a disk that exists.
+	//
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+
+	// Image is the image of the sled that the disk is cloned from.
+	//
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// Size of a disk that is made.
+	//
+	// +optional
+	Size *resource.Quantity `json:"size,omitempty"`
+
+	// Pool that a disk is made on.
+	//
+	// +optional
+	Pool string `json:"pool,omitempty"`
+}
+
+// NIC is a network interface of a guest.
+type NIC struct {
+	// Over is the link of the sled that it is made over.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Over string `json:"over"`
+
+	// MAC is its address; without one it has one that stays.
+	//
+	// +kubebuilder:validation:Pattern="^([0-9a-f]{2}:){5}[0-9a-f]{2}$"
+	// +optional
+	MAC string `json:"mac,omitempty"`
+
+	// VLAN is its tag; 0: none.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4094
+	// +optional
+	VLAN int32 `json:"vlan,omitempty"`
+}
+
+// CloudInit is what a guest configures itself by.
+type CloudInit struct {
+	// +optional
+	Hostname string `json:"hostname,omitempty"`
+
+	// +listType=atomic
+	// +optional
+	SSHKeys []string `json:"sshKeys,omitempty"`
+
+	// UserData is read by everybody who may read the VM: no place for secrets.
+	//
+	// +optional
+	UserData string `json:"userData,omitempty"`
+}
+
+// Ended is the proven end of a generation.
+type Ended struct {
+	Generation int64 `json:"generation"`
+
+	// Proof is what proves it: confirmed, power, storage or lease.
+	Proof string `json:"proof"`
+
+	// +optional
+	Time metav1.Time `json:"time,omitempty"`
+}
+
+// The phases of a VM.
+const (
+	PhasePending   = "Pending"   // it has no sled yet
+	PhaseStarting  = "Starting"  // its sled makes it
+	PhaseRunning   = "Running"   // it runs
+	PhaseMigrating = "Migrating" // it moves to another sled
+	PhaseStopped   = "Stopped"   // it has ended, and is to
+	PhaseUnknown   = "Unknown"   // its sled does not answer
+)
+
+// The conditions of a VM.
+const (
+	ConditionRunning = "Running" // its sled reports that it runs
+	ConditionPlaced  = "Placed"  // its generation has a sled
+	ConditionFenced  = "Fenced"  // the end of the generation before is proven
+	ConditionAgreed  = "Agreed"  // its sled takes the generation; False: it has had a higher one
+)
+
+// VirtualMachineStatus is what is known of a VM.
+type VirtualMachineStatus struct {
+	// Generation counts the runs of the VM. It is raised before a run is placed, and only
+	// once the end of the run before is proven.
+	//
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// Sled that the generation is placed on.
+	//
+	// +optional
+	Sled string `json:"sled,omitempty"`
+
+	// +optional
+	Phase string `json:"phase,omitempty"`
+
+	// PropolisID names the run to Propolis: it follows from the UID and the generation.
+	//
+	// +optional
+	PropolisID string `json:"propolisID,omitempty"`
+
+	// Ended is the last proven end.
+	//
+	// +optional
+	Ended *Ended `json:"ended,omitempty"`
+
+	// ObservedGeneration is the one of the spec that the status was made from.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// VirtualMachine is a VM of a fleet.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=vm
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=".status.phase"
+// +kubebuilder:printcolumn:name="Sled",type=string,JSONPath=".status.sled"
+// +kubebuilder:printcolumn:name="CPUs",type=integer,JSONPath=".spec.cpus"
+// +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=".spec.memory"
+// +kubebuilder:printcolumn:name="Restart",type=string,JSONPath=".spec.restart",priority=1
+// +kubebuilder:printcolumn:name="Run",type=integer,JSONPath=".status.generation",priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 43",message="the name of a VM has at most 43 characters, as its runs are named by it"
+type VirtualMachine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec VirtualMachineSpec `json:"spec"`
+	// +optional
+	Status VirtualMachineStatus `json:"status,omitempty"`
+}
+
+// VirtualMachineList is a list of VMs.
+//
+// +kubebuilder:object:root=true
+type VirtualMachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VirtualMachine `json:"items"`
+}

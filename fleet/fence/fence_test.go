@@ -1,0 +1,239 @@
+package fence
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// worlds are what the rule is held to, policy by policy. A restore is explored with few
+// ticks, as it needs three sleds.
+func worlds() map[string]world {
+	return map[string]world{
+		"hold":             {policy: Hold, sleds: 3, kills: 1, maxGen: 3},
+		"power":            {policy: Power, sleds: 2, kills: 1, maxGen: 3},
+		"storage":          {policy: Storage, sleds: 2, kills: 1, maxGen: 3},
+		"lease":            {policy: Lease, sleds: 2, kills: 1, maxGen: 2},
+		"lease, placed":    {policy: Lease, sleds: 2, maxGen: 3, placed: true},
+		"hold, restored":   {policy: Hold, sleds: 3, ticks: 2, restores: 1, early: true, maxGen: 3},
+		"hold, new leader": {policy: Hold, sleds: 3, ticks: 1, kills: 1, restores: 1, early: true, maxGen: 2},
+	}
+}
+
+// most bounds what is explored.
+const most = 3_000_000
+
+func TestNoVMRunsTwice(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(worlds())) {
+		t.Run(name, func(t *testing.T) {
+			w := worlds()[name]
+			w.rules = sound()
+			start := time.Now()
+			found, err := w.explore(most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.story != "" {
+				t.Fatalf("two copies:\n%s", found.story)
+			}
+			if found.most < 2 {
+				t.Fatalf("no second generation was started in %d states: nothing was explored", found.states)
+			}
+			t.Logf("%d states in %v, up to generation %d", found.states, time.Since(start).Round(time.Millisecond), found.most)
+		})
+	}
+}
+
+// A rule, node or guard with a defect is found, in the world that is named.
+func TestADefectIsFound(t *testing.T) {
+	for name, mutant := range mutants() {
+		t.Run(name, func(t *testing.T) {
+			w := worlds()[mutant.world]
+			w.rules = sound()
+			mutant.plant(&w.rules)
+			found, err := w.explore(most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.story == "" {
+				t.Fatalf("not found in %d states", found.states)
+			}
+			if os.Getenv("SLEDCTL_STORIES") != "" {
+				t.Logf("found in %d states:\n%s", found.states, found.story)
+			}
+		})
+	}
+}
+
+type mutant struct {
+	world string
+	plant func(*rules)
+}
+
+func mutants() map[string]mutant {
+	decide := func(change func(*Run, *Evidence)) func(*rules) {
+		return func(r *rules) {
+			r.decide = func(run Run, e Evidence) Verdict {
+				change(&run, &e)
+				return Decide(run, e)
+			}
+		}
+	}
+	return map[string]mutant{
+		"silence proves an end under hold":           {"hold", decide(func(_ *Run, e *Evidence) { e.Confirmed = 9 })},
+		"the end of an earlier generation":           {"hold", decide(func(run *Run, e *Evidence) { run.Generation = min(run.Generation, max(1, e.Confirmed)) })},
+		"a generation is started twice":              {"hold", func(r *rules) { r.refuse = false }},
+		"a raise that compares nothing":              {"hold", func(r *rules) { r.swap = false }},
+		"any BMC will do":                            {"power", func(r *rules) { r.anyOff = true }},
+		"a BMC is asked too early":                   {"power", func(r *rules) { r.early = true }},
+		"volumes are not taken first":                {"storage", func(r *rules) { r.startUntaken = true }},
+		"no guard":                                   {"lease", func(r *rules) { r.guarded = false }},
+		"the fence only is waited for":               {"lease", decide(func(_ *Run, e *Evidence) { e.Silent += haltTicks + marginTicks })},
+		"time counts that nothing was read in":       {"lease", func(r *rules) { r.recount = true }},
+		"a renewal starts no new count":              {"lease", func(r *rules) { r.read = sameRenewal }},
+		"a cache is read":                            {"lease", func(r *rules) { r.stale = true }},
+		"the guard goes by the wall clock":           {"lease", func(r *rules) { r.jump = true }},
+		"a VM is started under a lease that is over": {"lease, placed", func(r *rules) { r.startLate = true }},
+		"a claim from before a census is started":    {"hold, restored", func(r *rules) { r.keepClaims = true }},
+		"a claim is not revoked":                     {"lease, placed", decide(func(_ *Run, e *Evidence) { e.Revoked = true })},
+		"silence before a revocation counts":         {"lease, placed", func(r *rules) { r.before = true }},
+		"a claim is started that was read long ago":  {"lease, placed", func(r *rules) { r.old = true }},
+		"a restarted guard counts again":             {"lease", func(r *rules) { r.forget = true }},
+		"a controller takes a restore for none":      {"hold, restored", func(r *rules) { r.noticeRestore = false; r.census = nobody }},
+		"a sled misses no beat":                      {"hold, new leader", func(r *rules) { r.has = func(Chain, Beat) bool { return true } }},
+		"no sled is counted after a restore":         {"hold, restored", func(r *rules) { r.census = nobody }},
+		"a majority is enough after a restore":       {"hold, restored", func(r *rules) { r.census = majority }},
+		"no sled is asked by another controller":     {"hold, new leader", func(r *rules) { r.census = nobody }},
+	}
+}
+
+func sameRenewal(s Silence, now time.Duration, _ string, gap time.Duration) Silence {
+	return s.Read(now, s.Renewal, gap)
+}
+
+func nobody(string, bool, map[string]Answer) []string { return nil }
+
+func majority(term string, _ bool, answers map[string]Answer) []string {
+	kept := maps.Clone(answers)
+	for sled, a := range kept {
+		a.Restored = false
+		kept[sled] = a
+	}
+	return Census(term, false, kept)
+}
+
+func TestALocalVolumeForcesHold(t *testing.T) {
+	for _, p := range []Policy{Hold, Power, Storage, Lease, "", "other"} {
+		want := Hold
+		if p == Power || p == Storage || p == Lease {
+			want = p
+		}
+		if got := (Run{Policy: p}).Effective(); got != want {
+			t.Errorf("%q: %q", p, got)
+		}
+		if got := (Run{Policy: p, Local: true}).Effective(); got != Hold {
+			t.Errorf("%q with a volume of its sled: %q", p, got)
+		}
+	}
+}
+
+func TestWhatIsMissingIsSaid(t *testing.T) {
+	terms := Terms{Fence: 15 * time.Second, Halt: 5 * time.Second, Margin: 10 * time.Second}
+	run := func(p Policy) Run { return Run{Generation: 3, Sled: "sled1", Policy: p, Terms: terms, Started: true} }
+	claimed := Run{Generation: 3, Sled: "sled1", Policy: Lease, Terms: terms}
+	for _, c := range []struct {
+		run  Run
+		e    Evidence
+		want Proof
+		says string
+	}{
+		{Run{}, Evidence{}, NeverRan, "no generation"},
+		{Run{}, Evidence{Uncounted: []string{"sled2"}}, "", "1 sleds have not yet reported"},
+		{run(Hold), Evidence{}, "", "policy hold waits"},
+		{run(Hold), Evidence{Confirmed: 2}, "", "policy hold waits"},
+		{run(Hold), Evidence{Confirmed: 3}, Confirmed, "reported the end of generation 3"},
+		{run(Hold), Evidence{Off: "sled1", Taken: true, Silent: time.Hour}, "", "policy hold waits"},
+		{run(Power), Evidence{Off: "sled2", Taken: true, Silent: time.Hour}, "", "does not report"},
+		{run(Power), Evidence{Off: "sled1"}, PowerOff, "is off"},
+		{run(Storage), Evidence{Off: "sled1", Silent: time.Hour}, "", "not taken over"},
+		{run(Storage), Evidence{Taken: true}, Volumes, "cannot write"},
+		{run(Lease), Evidence{Silent: 29 * time.Second}, "", "over in 1s"},
+		{run(Lease), Evidence{Silent: 30 * time.Second}, Expired, "silent for 30s"},
+		{claimed, Evidence{Silent: time.Hour}, "", "may still start generation 3"},
+		{claimed, Evidence{Silent: time.Hour, Revoked: true}, Expired, "silent for 30s"},
+		{Run{Generation: 1, Sled: "sled1", Policy: Lease, Started: true}, Evidence{Silent: time.Hour}, "", "want durations above zero"},
+	} {
+		got := Decide(c.run, c.e)
+		if got.Proof != c.want || !strings.Contains(got.Reason, c.says) {
+			t.Errorf("%+v, %+v: %+v", c.run, c.e, got)
+		}
+	}
+}
+
+func TestOnlyTimeInWhichTheLeaseWasReadCounts(t *testing.T) {
+	var s Silence
+	for _, read := range []struct {
+		at      time.Duration
+		renewal string
+		want    time.Duration
+	}{
+		{10, "a", 0}, {12, "a", 2}, {14, "a", 4},
+		{60, "a", 4}, // nothing was read for long
+		{62, "a", 6}, {63, "b", 0}, {64, "b", 1},
+		{50, "b", 0}, // another clock
+	} {
+		if s = s.Read(read.at, read.renewal, 5); s.Counted != read.want {
+			t.Errorf("at %d: %d, want %d", read.at, s.Counted, read.want)
+		}
+	}
+}
+
+func TestAChainRemembersItsTerms(t *testing.T) {
+	c := Chain(nil).Next("a").Next("a").Next("b")
+	for _, b := range []Beat{{}, {"a", 1}, {"a", 2}, {"b", 1}} {
+		if !c.Has(b) {
+			t.Errorf("%v is missing", b)
+		}
+	}
+	for _, b := range []Beat{{"a", 3}, {"b", 2}, {"c", 1}} {
+		if c.Has(b) {
+			t.Errorf("%v was never written", b)
+		}
+	}
+	for range 2 * longest {
+		c = c.Next(string(rune('A' + len(c)%7)))
+	}
+	if len(c) > longest {
+		t.Errorf("%d terms", len(c))
+	}
+}
+
+func TestWhoIsAskedInACensus(t *testing.T) {
+	all := func(terms ...string) map[string]Answer {
+		out := map[string]Answer{}
+		for i, term := range terms {
+			out[string(rune('a'+i))] = Answer{Term: strings.TrimSuffix(term, "!"), Restored: strings.HasSuffix(term, "!")}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		restored bool
+		answers  map[string]Answer
+		want     string
+	}{
+		{false, all(), ""},
+		{false, all("", "", "1"), "a b"},
+		{false, all("1", "0", "1"), ""},
+		{false, all("1", "0"), "b"},
+		{false, all("1!", "0", "1"), "b"},
+		{true, all("1", "0", "1"), "b"},
+		{true, all("1!", "1", "1"), ""},
+	} {
+		if got := strings.Join(Census("1", c.restored, c.answers), " "); got != c.want {
+			t.Errorf("%v, %v: %q, want %q", c.restored, c.answers, got, c.want)
+		}
+	}
+}
