@@ -61,7 +61,7 @@ func NamedFile(name string, err error) error {
 func NewFile(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return &UsageError{Text: "file " + name + " exists", Advice: "choose another name, or remove the file first"}
+		return &ExistsError{What: "file " + name, Advice: "give another name, or remove the file"}
 	case errors.Is(err, fs.ErrNotExist):
 		return &UsageError{Text: "directory " + filepath.Dir(name) + " does not exist", Advice: "choose another one, or make it first"}
 	}

@@ -185,7 +185,7 @@ func (o consoleOptions) output(out io.Writer) (io.Writer, func(), error) {
 	}
 	f, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, nil, &cli.UsageError{Text: "--log: " + err.Error()}
+		return nil, nil, cli.NewFile(o.log, err)
 	}
 	return io.MultiWriter(f, out), func() { _ = f.Close() }, nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -98,11 +97,8 @@ func runRecord(ctx context.Context, e *cli.Env, args []string, makes bool) error
 // create writes an archive to a file that does not exist.
 func create(name string, a probe.Archive) error {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return &cli.ExistsError{What: "file " + name, Advice: "give another name, or remove the file"}
-	}
 	if err != nil {
-		return err
+		return cli.NewFile(name, err)
 	}
 	if err := errors.Join(a.Write(file), file.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))

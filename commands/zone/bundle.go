@@ -207,7 +207,7 @@ func runBundleGet(ctx context.Context, e *cli.Env, args []string) error {
 	}
 	out, err := os.OpenFile(args[1], os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return err
+		return cli.NewFile(args[1], err)
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())

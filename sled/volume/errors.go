@@ -46,8 +46,8 @@ func (e *InputError) Error() string { return fmt.Sprintf("%s %q: want %s", e.Fie
 
 func (*InputError) Kind() fault.Kind { return fault.Usage }
 
-// ConflictError is a volume that is not what was asked for; without a field, one that has a name which is
-// to be another's.
+// ConflictError is a volume that is not what was asked for; without a field, one that has the name
+// already that a volume is to get.
 type ConflictError struct{ Name, Field, Is, Want string }
 
 // Error shows both values.
