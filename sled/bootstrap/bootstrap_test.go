@@ -29,6 +29,7 @@ import (
 	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/sledtest"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -314,6 +315,9 @@ func TestItIsFinishedWhereverTheRunBeforeWasKilled(t *testing.T) {
 	} {
 		if testing.Short() {
 			c.stride *= 13
+		}
+		if sledtest.Quick() {
+			c.stride *= 4
 		}
 		fresh := func(t *testing.T) *bench {
 			b := newBench(t, c.options)
