@@ -37,6 +37,7 @@ import (
 	"github.com/sledctl/sledctl/peer/nexus"
 	"github.com/sledctl/sledctl/sled/events"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 	"github.com/sledctl/sledctl/sled/reap"
@@ -65,6 +66,11 @@ type Settings struct {
 	// many.
 	Status     func(context.Context) (api.Status, error)
 	Operations func(context.Context, int) (api.Events, error)
+	// Target are the words that run the sledctl of another sled, by its name, and Remote runs them.
+	Target func(sled string) ([]string, error)
+	Remote migration.Remote
+	// Capacity is what the sled can hold.
+	Capacity func(context.Context, ledger.View) (api.Capacity, error)
 	// Follow passes on the same, and those that begin or end until the context ends.
 	Follow  Follow
 	Logs    Logs
@@ -216,6 +222,7 @@ func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *a
 	a.notifier = newNotifier(a.table, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not notified", "cause", err) })
 	a.work = a.worker(ctx)
 	a.views = s.views(ctx, &a.looks).ofHost(env.Host)
+	a.views.capacity = shared[api.Capacity]{every: lookEvery, ctx: ctx, group: &a.looks, look: a.capacity}
 	a.durations = figures.NewDurations(time.Now())
 	a.meter.more, a.meter.host = a.measure, a.measureHost
 	return a
@@ -223,11 +230,12 @@ func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *a
 
 // worker carries out requests. It waits for commands that hold a VM's lock.
 func (a *agent) worker(ctx context.Context) *work {
-	env := a.env
+	env, instances := a.env, a.Instance
+	instances.Asks = "" // what is asked for is checked when it comes
 	env.Wait, env.Observe = true, nil
 	env.Warn = func(err error) { a.Log.Warn("working on a VM", "cause", err) }
 	return &work{
-		instances: a.Instance, document: a.Document, env: env, table: a.table, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
+		instances: instances, document: a.Document, target: a.Target, remote: a.Remote, env: env, table: a.table, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
 		say: func(r record.Record, id uuid.UUID, o watch.Observation) { a.say(ctx, ownerOf(r), id, o) },
 	}
 }

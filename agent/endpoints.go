@@ -1,11 +1,17 @@
 package agent
 
 import (
+	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // endpoint is one operation of the API.
@@ -23,6 +29,8 @@ type endpoint struct {
 	serve       func(*server, call) (any, *api.Error)
 	// stream, instead, answers by itself, and may go on.
 	stream func(*server, http.ResponseWriter, call) *api.Error
+	// keeper says that a request says by a header who asks.
+	keeper bool
 	// open ones need no version: they are asked by people and by probes.
 	open bool
 }
@@ -52,6 +60,7 @@ func endpoints() []endpoint {
 	all = withSled(withLogs(withInstances(withVMs(all))))
 	for i := range all {
 		all[i].parts = strings.Split(all[i].path, "/")
+		all[i].keeper = all[i].method != http.MethodGet && slices.Contains([]string{"instances", "keeper", "vmms"}, all[i].parts[1])
 	}
 	return all
 }
@@ -102,4 +111,58 @@ func (s *server) route(c *call) (endpoint, *api.Error) {
 		return endpoint{}, refused
 	}
 	return endpoint{}, api.StatusOnly(http.StatusNotFound, "", nil)
+}
+
+// asks is the keeper that a request says it is from; empty: it does not say.
+func (c call) asks() (record.Keeper, *api.Error) {
+	text := c.Header.Get(api.KeeperHeader)
+	if text == "" {
+		return "", nil
+	}
+	k, err := record.ParseKeeper(text)
+	if err != nil {
+		return "", api.BadRequest(fmt.Sprintf("header %q: %v", api.KeeperHeader, err))
+	}
+	return k, nil
+}
+
+// migration is the id of a migration that a query names; empty: it names none.
+func (c call) migration() (string, *api.Error) {
+	text := c.URL.Query().Get("migration_id")
+	if text == "" {
+		return "", nil
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return "", api.BadRequest(fmt.Sprintf("migration_id %q: want a UUID", text))
+	}
+	return id.String(), nil
+}
+
+// migrates is the migration by which an instance is to come; nil: it is made here.
+func (c call) migrates() (*record.Migration, *api.Error) {
+	id, refused := c.migration()
+	from := c.URL.Query().Get("migrate_from")
+	switch at, err := netip.ParseAddrPort(from); {
+	case refused != nil:
+		return nil, refused
+	case id == "" && from == "":
+		return nil, nil
+	case id == "" || from == "":
+		return nil, api.BadRequest("migrate_from, migration_id: want both, or none")
+	case err != nil || at.Port() == 0:
+		return nil, api.BadRequest(fmt.Sprintf("migrate_from %q: want ADDRESS:PORT", from))
+	default:
+		return &record.Migration{ID: id, Source: at.String()}, nil
+	}
+}
+
+// sameID refuses a document that is about another instance than the path.
+func sameID(path, document string) error {
+	id, err := uuid.Parse(path)
+	of, none := uuid.Parse(document)
+	if err != nil || none != nil || id == of {
+		return nil
+	}
+	return &record.InputError{Field: "id", Value: document, Want: id.String() + ", as the path says"}
 }

@@ -23,7 +23,23 @@ import (
 func failed(err error, reports ...operation.Report) *api.Error {
 	d := failure.Of(failure.WithReport(err, reports...), begun(reports))
 	said, _ := json.Marshal(d) // of strings and numbers: it cannot fail
+	if e := keepers(err); e != nil {
+		e.Failure = said
+		return e
+	}
 	return &api.Error{Status: statusOf(d.Exit), Code: d.Cause, Message: err.Error(), Cause: err, Failure: said}
+}
+
+// keepers is the answer where another one keeps what is asked for, or a generation has passed;
+// nil: err is neither.
+func keepers(err error) *api.Error {
+	if kept, ok := errors.AsType[*record.KeeperError](err); ok {
+		return api.Kept(kept)
+	}
+	if passed, ok := errors.AsType[*record.GenerationError](err); ok {
+		return api.Passed(passed)
+	}
+	return nil
 }
 
 // statusOf is the status of an answer where a command would have ended with a code.
@@ -77,6 +93,9 @@ func answer(err error) *api.Error {
 	if _, ok := errors.AsType[*record.EndingError](err); ok {
 		return api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, err)
 	}
+	if e := keepers(err); e != nil {
+		return e
+	}
 	if status := wrong(err); status != 0 {
 		return &api.Error{Status: status, Message: err.Error(), Cause: err}
 	}
@@ -99,7 +118,8 @@ func wrong(err error) int {
 	var address *instance.AddressTakenError
 	var mac *instance.MACTakenError
 	var disk *instance.DiskTakenError
-	if errors.As(err, &registered) || errors.As(err, &address) || errors.As(err, &mac) || errors.As(err, &disk) {
+	var id *instance.PropolisTakenError
+	if errors.As(err, &id) || errors.As(err, &registered) || errors.As(err, &address) || errors.As(err, &mac) || errors.As(err, &disk) {
 		return http.StatusConflict
 	}
 	return 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,7 +21,7 @@ import (
 type watched struct {
 	owner
 	zone       string
-	registered bool               // by the control plane
+	registered atomic.Bool        // by the control plane, or a fleet
 	cancel     context.CancelFunc // of its monitor; nil: its machine is not made yet
 	ended      chan struct{}      // closed when the monitor is
 	sighted    chan struct{}      // closed when the monitor has told anything
@@ -130,6 +131,8 @@ func (a *agent) bring(ctx context.Context, view ledger.View) error {
 		there[id] = true
 		if w := a.watched[id]; w == nil || w.cancel == nil {
 			a.watch(ctx, id, r)
+		} else {
+			w.registered.Store(r.VMM != nil) // it may have been handed over
 		}
 	}
 	for id, w := range a.watched {
@@ -144,7 +147,8 @@ func (a *agent) bring(ctx context.Context, view ledger.View) error {
 // one that is the control plane's nobody hears that it has ended before nothing
 // of it is left: what it had is given to others then.
 func (a *agent) watch(ctx context.Context, id uuid.UUID, r record.Record) {
-	w := &watched{owner: ownerOf(r), registered: r.VMM != nil, ended: make(chan struct{}), sighted: make(chan struct{})}
+	w := &watched{owner: ownerOf(r), ended: make(chan struct{}), sighted: make(chan struct{})}
+	w.registered.Store(r.VMM != nil)
 	a.mu.Lock()
 	a.watched[id] = w
 	a.mu.Unlock()
@@ -165,7 +169,7 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r record.Record) {
 // sight takes in what a monitor has seen of a VM, as long as it is monitored.
 func (a *agent) sight(ctx, monitored context.Context, w *watched, id uuid.UUID, o watch.Observation) {
 	switch {
-	case w.registered && stateOf(o.State).Final():
+	case w.registered.Load() && stateOf(o.State).Final():
 		// Afterwards: how its migration ended is known here, and nowhere when it is gone.
 		defer a.work.Ended(w.id, id, record.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
 		o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is being removed"}

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/comparison"
 	"github.com/sledctl/sledctl/sled/instance/documents"
+	"github.com/sledctl/sledctl/sled/instance/keeper"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 )
@@ -30,7 +31,7 @@ func withInstances(all []endpoint) []endpoint {
 		endpoint{method: http.MethodGet, path: "/instance-events", id: "instance_events", summary: "What instances are and become, as server-sent events, as instance watch",
 			since: first, reply: api.Instance{}, query: []string{"instances", "ids"}, stream: (*server).instanceEvents},
 		endpoint{method: http.MethodPut, path: one, id: "instance_put", summary: "Create, repair or start an instance as described, as instance ensure",
-			since: first, body: api.PutInstance{}, reply: api.Changed{}, query: []string{"wait", "recreate", "protect"}, serve: (*server).ensureInstance},
+			since: first, body: api.PutInstance{}, reply: api.Changed{}, query: []string{"wait", "recreate", "protect", "migrate_from", "migration_id"}, serve: (*server).ensureInstance},
 		endpoint{method: http.MethodGet, path: one, id: "instance_get", summary: "One instance, by its name or id, as instance get", since: first, reply: api.Changed{},
 			serve: (*server).instance},
 		endpoint{method: http.MethodGet, path: one + "/differences", id: "instance_get_differences", summary: "In what an instance is not as wanted, as instance get --diff",
@@ -40,7 +41,13 @@ func withInstances(all []endpoint) []endpoint {
 		endpoint{method: http.MethodPut, path: one + "/state", id: "instance_put_state", summary: "Have an instance run, stopped or reset, as instance start, stop, reboot",
 			since: first, body: api.PutInstanceState{}, reply: api.Changed{}, query: []string{"wait"}, serve: (*server).changeInstance},
 		endpoint{method: http.MethodDelete, path: one, id: "instance_delete", summary: "Remove an instance, as instance delete", since: first, reply: api.Changed{},
-			query: []string{"wait"}, serve: (*server).deleteInstance},
+			query: []string{"wait", "migration_id"}, serve: (*server).deleteInstance},
+		endpoint{method: http.MethodPut, path: one + "/migration", id: "instance_migrate", summary: "Move a running instance to another sled, as instance migrate", since: first,
+			body: api.PutMigration{}, reply: api.Changed{}, query: []string{"wait"}, serve: (*server).migrate},
+		endpoint{method: http.MethodPut, path: one + "/keeper", id: "instance_put_keeper", summary: "Hand an instance over to another keeper, as instance keeper", since: first,
+			body: api.PutInstanceKeeper{}, reply: api.Changed{}, query: []string{"wait"}, serve: (*server).handOver},
+		endpoint{method: http.MethodPut, path: "/instances/{instance_id}/registration", id: "instance_register", summary: "Make a VM of a keeper known, so that it can be run", since: first,
+			body: api.PutRegistration{}, reply: api.VM{}, serve: (*server).registerInstance},
 	)
 }
 
@@ -125,7 +132,24 @@ func (s *server) instance(c call) (any, *api.Error) {
 		return nil, failed(err)
 	}
 	shown := api.InstanceOf(one)
+	shown.PropolisAddress = s.work.serverOf(c.Context(), one)
 	return api.Changed{Instance: &shown}, nil
+}
+
+// serverOf is where the Propolis of an instance listens; empty: it does not, or that is not known.
+func (w *work) serverOf(ctx context.Context, i instance.Instance) string {
+	if i.Incarnation == nil || !i.Incarnation.Ensured {
+		return ""
+	}
+	t := w.instances.Target(i.Record)
+	if at := t.Address; at.IsValid() || t.Find == nil {
+		return at.String()
+	}
+	at, err := t.Find(ctx, w.env.Host)
+	if err != nil {
+		return ""
+	}
+	return at.String()
 }
 
 func (s *server) differences(c call) (any, *api.Error) {
@@ -161,16 +185,16 @@ func (s *server) changeInstance(c call) (any, *api.Error) {
 	ref, w := c.params["instance"], s.work
 	switch body.State {
 	case api.WantRunning:
-		return w.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
-			return w.instances.Ensure(ctx, env, instance.EnsureRequest{Verb: "instance start", Wanted: instance.Wanted{Ref: ref}, Known: true})
+		return w.command(c, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+			return s.Ensure(ctx, env, instance.EnsureRequest{Verb: "instance start", Wanted: instance.Wanted{Ref: ref}, Known: true})
 		})
 	case api.WantStopped:
-		return w.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
-			return w.instances.Stop(ctx, env, instance.StopRequest{Verb: "instance stop", Ref: ref})
+		return w.command(c, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+			return s.Stop(ctx, env, instance.StopRequest{Verb: "instance stop", Ref: ref})
 		})
 	case api.WantReboot:
-		return w.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
-			return w.instances.Reboot(ctx, env, instance.PowerRequest{Verb: "instance reboot", Ref: ref})
+		return w.command(c, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+			return s.Reboot(ctx, env, instance.PowerRequest{Verb: "instance reboot", Ref: ref})
 		})
 	}
 	return nil, api.BadRequest("state: want running, stopped or reboot")
@@ -188,6 +212,12 @@ func (s *server) ensureInstance(c call) (any, *api.Error) {
 		return nil, failed(err)
 	}
 	change := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: c.params["instance"]}.Over(wanted)}
+	if err := sameID(c.params["instance"], wanted.Ref); err != nil {
+		return nil, failed(err)
+	}
+	if change.From, refused = c.migrates(); refused != nil {
+		return nil, refused
+	}
 	query := c.URL.Query()
 	change.Recreate = query.Get("recreate") == "true"
 	switch protect := query.Get("protect"); protect {
@@ -198,22 +228,61 @@ func (s *server) ensureInstance(c call) (any, *api.Error) {
 	default:
 		return nil, api.BadRequest(fmt.Sprintf("protect %q: want true or false", protect))
 	}
-	return s.work.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
-		return s.work.instances.Ensure(ctx, env, change)
+	return s.work.command(c, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+		return s.Ensure(ctx, env, change)
 	})
 }
 
 func (s *server) deleteInstance(c call) (any, *api.Error) {
-	return s.work.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
-		return s.work.instances.Delete(ctx, env, instance.DeleteRequest{Verb: "instance delete", Ref: c.params["instance"]})
+	arrival, refused := c.migration()
+	if refused != nil {
+		return nil, refused
+	}
+	return s.work.command(c, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+		return s.Delete(ctx, env, instance.DeleteRequest{Verb: "instance delete", Ref: c.params["instance"], Arrival: arrival})
+	})
+}
+
+// migrate has another sled take the VM of an instance.
+func (s *server) migrate(c call) (any, *api.Error) {
+	var body api.PutMigration
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	there, refused := s.work.Migrate(c, body)
+	if refused != nil {
+		return nil, refused
+	}
+	return api.Changed{Instance: there}, nil
+}
+
+// handOver writes down who keeps an instance from now on.
+func (s *server) handOver(c call) (any, *api.Error) {
+	var body api.PutInstanceKeeper
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	to, err := record.ParseKeeper(string(body.Keeper))
+	if err != nil {
+		return nil, failed(err)
+	}
+	return s.work.command(c, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+		return keeper.HandOver(ctx, s, env, keeper.Request{
+			Verb: "instance keeper", Ref: c.params["instance"], To: to, Generation: body.Generation, Asks: s.Asks,
+		})
 	})
 }
 
 // command does a verb, and gives the instance as it is then.
-func (w *work) command(c call, verb func(context.Context, operation.Env) (instance.Result, error)) (any, *api.Error) {
-	env := w.env
+func (w *work) command(c call, verb func(context.Context, instance.Settings, operation.Env) (instance.Result, error)) (any, *api.Error) {
+	asks, refused := c.asks()
+	if refused != nil {
+		return nil, refused
+	}
+	env, as := w.env, w.instances
+	as.Asks = cmp.Or(asks, record.Operator)
 	env.Wait = c.URL.Query().Get("wait") == "true"
-	result, err := verb(c.Context(), env)
+	result, err := verb(c.Context(), as, env)
 	if err != nil {
 		return nil, failed(err, result.Report)
 	}

@@ -78,6 +78,9 @@ func parameters(e endpoint) []object {
 	if !e.open {
 		all = append(all, object{"in": "header", "name": api.VersionHeader, "required": true, "schema": object{"type": "string"}})
 	}
+	if e.keeper {
+		all = append(all, object{"in": "header", "name": api.KeeperHeader, "description": "Who asks.", "schema": keeperSchema()})
+	}
 	for part := range strings.SplitSeq(e.path, "/") {
 		if name, is := strings.CutPrefix(part, "{"); is {
 			name = strings.TrimSuffix(name, "}")
@@ -113,6 +116,8 @@ func (d document) schema(t reflect.Type) object {
 		}}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}
+	case reflect.TypeFor[record.Keeper]():
+		return keeperSchema()
 	case reflect.TypeFor[api.VMState]():
 		return object{"type": "string", "enum": api.VMStates()}
 	case reflect.TypeFor[api.MigrationState]():
@@ -173,6 +178,8 @@ func (d document) structure(t reflect.Type) object {
 	}
 	return ref
 }
+
+func keeperSchema() object { return object{"type": "string", "enum": record.Keepers()} }
 
 // documentPath is where the document is.
 const documentPath = "/openapi.json"

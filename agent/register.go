@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -55,7 +58,7 @@ func (s *server) register(c call) (any, *api.Error) {
 // have is refused, not passed over.
 func (s *server) registration(id uuid.UUID, v api.Version, body api.Register) (instance.Registration, *api.Error) {
 	r := instance.Registration{
-		Instance: body.Instance.String(), VM: id.String(), Silo: body.Metadata.Silo.String(), Project: body.Metadata.Project.String(),
+		Instance: body.Instance.String(), VM: id.String(), Keeper: record.Nexus, Silo: body.Metadata.Silo.String(), Project: body.Metadata.Project.String(),
 		Wanted: instance.Wanted{Ref: body.Instance.String()},
 	}
 	if body.Migration != nil {
@@ -179,6 +182,77 @@ func checkZvols(d spec.Document, zvols []api.Zvol) *api.Error {
 		if device := disk.Device(); !has[device] {
 			return api.BadRequest(fmt.Sprintf("delegated_zvols: %s is no disk of the spec", device))
 		}
+	}
+	return nil
+}
+
+// registerInstance makes a VM known that a keeper other than the operator wants on the sled, by
+// an instance document. The same again changes nothing.
+func (s *server) registerInstance(c call) (any, *api.Error) {
+	id, refused := c.uuid("instance_id")
+	if refused != nil {
+		return nil, refused
+	}
+	asks, refused := c.asks()
+	if refused != nil {
+		return nil, refused
+	}
+	if asks != record.Fleet { // the control plane has an API of its own, and the operator PUT /instances/{instance}
+		return nil, api.BadRequest(fmt.Sprintf("header %q: want %s", api.KeeperHeader, record.Fleet))
+	}
+	var body struct {
+		api.PutRegistration
+		Document json.RawMessage `json:"document"`
+	}
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	if body.PropolisID == uuid.Nil || body.Document == nil {
+		return nil, api.BadRequest("propolis_id, generation, document: want all of them")
+	}
+	if v, known := s.table.Get(body.PropolisID); known && v.State.Final() {
+		return nil, api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, nil)
+	}
+	wanted, err := s.work.document(c.Context(), body.Document)
+	if err == nil {
+		err = sameID(id.String(), wanted.Ref)
+	}
+	if err == nil && wanted.PropolisID != "" && wanted.PropolisID != body.PropolisID.String() {
+		err = &record.InputError{Field: "propolis_id", Value: wanted.PropolisID, Want: body.PropolisID.String() + ", as the registration says"}
+	}
+	if err != nil {
+		return nil, failed(err)
+	}
+	r := instance.Registration{
+		Instance: id.String(), VM: body.PropolisID.String(), Keeper: asks, Generation: body.Generation,
+		Wanted: instance.Wanted{Ref: id.String()}.Over(wanted),
+	}
+	if body.Migration != nil {
+		r.Migration, r.Shared = body.Migration.String(), body.Shared
+	}
+	v, refused := s.work.Register(c.Context(), body.PropolisID, r)
+	if refused != nil {
+		return nil, refused
+	}
+	return v.shown(), nil
+}
+
+// keeps refuses a request about a VM that another one keeps than who asks. Below /vmms, who does
+// not say it is the control plane, or the operator: neither changes what a fleet keeps.
+func (s *server) keeps(c call, v VM) *api.Error {
+	asks, refused := c.asks()
+	if refused != nil {
+		return refused
+	}
+	r, err := s.work.record(c.Context(), v.Instance)
+	if _, gone := errors.AsType[*record.NotFoundError](err); gone {
+		return nil
+	}
+	if err == nil && (asks != "" || r.KeptBy() == record.Fleet) {
+		err = r.CheckKeeper(cmp.Or(asks, record.Nexus))
+	}
+	if err != nil {
+		return answer(err)
 	}
 	return nil
 }

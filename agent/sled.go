@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/kstat"
 	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/events"
+	"github.com/sledctl/sledctl/sled/instance/keeper"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/reap"
@@ -49,6 +50,7 @@ type views struct {
 	verdicts   shared[map[reap.Verdict]int]
 	inventory  shared[api.Inventory]
 	names      shared[api.Identifiers]
+	capacity   shared[api.Capacity]
 }
 
 func (s Settings) views(ctx context.Context, group *sync.WaitGroup) *views {
@@ -85,6 +87,11 @@ func withSled(all []endpoint) []endpoint {
 			body: api.LocalStorageEnsure{}, serve: (*server).ensureLocalDisk},
 		endpoint{method: http.MethodDelete, path: "/local-storage", id: "local_storage_dataset_delete", summary: "Delete such a volume and all data on it", since: volumes,
 			body: api.LocalStorageDelete{}, serve: (*server).deleteLocalDisk},
+		endpoint{method: http.MethodGet, path: "/capacity", id: "capacity", summary: "What the sled can hold, and what each keeper has on it", since: first, reply: api.Capacity{},
+			serve: (*server).capacity},
+		endpoint{method: http.MethodGet, path: "/keeper", id: "keeper_get", summary: "Who keeps the sled", since: first, reply: api.Keeper{}, serve: (*server).keeper},
+		endpoint{method: http.MethodPut, path: "/keeper", id: "keeper_put", summary: "Hand the sled over to another keeper, as sled keeper", since: first, body: api.PutKeeper{},
+			reply: api.Keeper{}, serve: (*server).putKeeper},
 		endpoint{method: http.MethodGet, path: pagePath, id: "page", summary: "A page for browsers that shows the sled", stream: (*server).page, open: true},
 		endpoint{method: http.MethodGet, path: "/status", id: "status", summary: "Whether the sled is well, as status -o json", reply: api.Status{},
 			serve: (*server).status, open: true},
@@ -93,6 +100,62 @@ func withSled(all []endpoint) []endpoint {
 		endpoint{method: http.MethodGet, path: "/operation-events", id: "operation_events", summary: "The same, and those that begin or end from then on, as server-sent events",
 			since: api.Version{Major: 1}, reply: events.Event{}, query: []string{"last"}, stream: (*server).operationEvents},
 	)
+}
+
+// capacity answers with what the sled can hold: one look for all who ask.
+func (s *server) capacity(c call) (any, *api.Error) {
+	seen, err := s.views.capacity.get(c.Context())
+	if err != nil {
+		return nil, failed(err)
+	}
+	return seen, nil
+}
+
+// capacity looks at what the sled can hold.
+func (a *agent) capacity(ctx context.Context) (api.Capacity, error) {
+	view, err := a.work.view(ctx)
+	if err != nil {
+		return api.Capacity{}, err
+	}
+	return a.Capacity(ctx, view)
+}
+
+func (s *server) keeper(c call) (any, *api.Error) {
+	view, err := s.work.view(c.Context())
+	var k record.SledKeeper
+	if err == nil {
+		k, _, err = record.KeeperOf(view)
+	}
+	if err != nil {
+		return nil, failed(err)
+	}
+	return api.KeeperOf(k), nil
+}
+
+// putKeeper writes down who keeps the sled from now on.
+func (s *server) putKeeper(c call) (any, *api.Error) {
+	asks, refused := c.asks()
+	var body api.PutKeeper
+	if refused == nil {
+		refused = c.decode(&body)
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	to, err := record.ParseKeeper(string(body.Keeper))
+	if err == nil {
+		_, err = record.ParseKeeper(string(body.From))
+	}
+	if err != nil {
+		return nil, failed(err)
+	}
+	now, report, err := keeper.HandOverSled(c.Context(), s.work.env, keeper.SledRequest{
+		Verb: "sled keeper", To: to, From: body.From, Asks: cmp.Or(asks, record.Operator),
+	})
+	if err != nil {
+		return nil, failed(err, report)
+	}
+	return api.KeeperOf(now), nil
 }
 
 var errNoSled = errors.New("nexus.sled_id is not set: the sled is in no control plane")

@@ -22,6 +22,9 @@ func (s *server) unregister(c call) (any, *api.Error) {
 	if err != nil && err.Code == api.CodeNoSuchInstance {
 		return api.Unregistered{}, nil
 	}
+	if err == nil {
+		err = s.keeps(c, v)
+	}
 	if err == nil && !v.State.Final() {
 		err = s.work.Remove(c.Context(), v)
 	}
@@ -42,6 +45,9 @@ func (s *server) putState(c call) (any, *api.Error) {
 	v, err := s.find(c)
 	if err == nil && v.State.Final() {
 		err = api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, nil)
+	}
+	if err == nil {
+		err = s.keeps(c, v)
 	}
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 )
@@ -28,6 +31,8 @@ import (
 type work struct {
 	instances instance.Settings
 	document  func(context.Context, []byte) (instance.Wanted, error)
+	target    func(string) ([]string, error)
+	remote    migration.Remote
 	env       operation.Env
 	table     *vmTable
 	say       func(record.Record, uuid.UUID, watch.Observation)
@@ -49,6 +54,9 @@ func (w *work) Register(ctx context.Context, vm uuid.UUID, r instance.Registrati
 	}
 	defer leave()
 	result, err := w.instances.Register(ctx, w.env, r)
+	if err != nil && r.Keeper == record.Fleet { // which reads what a command would print
+		return VM{}, failed(err, result.Report)
+	}
 	if err != nil {
 		return VM{}, answer(err)
 	}
@@ -264,6 +272,37 @@ func (w *work) missed(ctx context.Context, v VM, err error) *api.Error {
 		w.table.Past(ctx, v.ID, now.Gen)
 	}
 	return api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, nil) // no record has it: only the table is late
+}
+
+// Migrate has another sled take the VM of an instance, and gives the instance as it is there; nil:
+// that is not known, or the migration was taken back. Where the client goes away it goes on.
+func (w *work) Migrate(c call, body api.PutMigration) (*api.Instance, *api.Error) {
+	asks, refused := c.asks()
+	if refused != nil {
+		return nil, refused
+	}
+	d := instance.Departure{Verb: "instance migrate", Ref: c.params["instance"], Run: w.remote, Shared: body.Shared, Cancel: body.Cancel}
+	if body.To != "" {
+		words, err := w.target(body.To)
+		if err != nil {
+			return nil, failed(err)
+		}
+		d.Target = words
+	}
+	env, as := w.env, w.instances
+	as.Asks, env.Wait = cmp.Or(asks, record.Operator), c.URL.Query().Get("wait") == "true"
+	done, err := as.Migrate(w.ctx, env, d)
+	if errors.Is(err, instance.ErrNoTarget) {
+		return nil, api.BadRequest("to: want a sled: the instance is in no migration")
+	}
+	if err != nil {
+		return nil, failed(err, done.Reports...)
+	}
+	var there api.Instance
+	if done.There == nil || json.Unmarshal(done.There, &there) != nil {
+		return nil, nil
+	}
+	return &there, nil
 }
 
 // Snapshot has the Propolis of a VM take one of a disk.

@@ -115,7 +115,7 @@ func TestTheControlPlaneMovesAVM(t *testing.T) {
 			t.Error(got)
 		}
 		r.to.Puts(400, "/vmms/"+r.next+"/state", `{"state":{"type":"running"}}`) // it would be there twice
-		if a := r.target.Try("instance start " + r.instance); a.Exit != 8 || !strings.Contains(a.Errs, "will arrive by migration "+r.migration) {
+		if a := r.target.Try("instance start " + r.instance); a.Exit != 8 || !strings.Contains(a.Errs, "is kept by Nexus") {
 			t.Errorf("started by hand: %+v", a)
 		}
 		r.from.Puts(400, "/vmms/"+r.vm+"/state", `{"state":{"type":"migration_target","value":{"src_propolis_addr":"[::1]:1"}}}`)

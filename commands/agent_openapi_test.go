@@ -107,6 +107,10 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("PUT", "/omicron-config", `{"generation":1,"disks":{},"datasets":{},"zones":{},"remove_mupdate_override":null,"host_phase_2":{"slot_a":{"type":"current_contents"},"slot_b":{"type":"current_contents"}},"measurements":[]}`, 404)
 	call("POST", "/local-storage", where+`,"dataset_size":8192,"volume_size":4096}`, 503) // there is no such pool
 	call("DELETE", "/local-storage", where+`}`, 503)
+	call("GET", "/capacity", "", 200)
+	call("GET", "/keeper", "", 200)
+	call("PUT", "/keeper", `{"keeper":"fleet","from":"nexus"}`, 409)
+	call("PUT", "/instances/"+uuid.NewString()+"/registration", `{"propolis_id":"7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99","generation":1,"document":{}}`, 400) // the operator's
 	call("GET", "/operations", "", 200)
 	call("GET", "/operations?last=0", "", 400)
 	call("GET", "/operation-events?last=5", "", 200)
@@ -158,6 +162,9 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("PUT", "/instances/web3?wait=true", `{"cpus":1,"memory":1073741824}`, 200)
 	call("PUT", "/instances/web1/state", `{"state":"stopped"}`, 200)
 	call("PUT", "/instances/web1/state?wait=true", `{"state":"running"}`, 200)
+	call("PUT", "/keeper", `{"keeper":"operator","from":"operator"}`, 200)
+	call("PUT", "/instances/web1/keeper", `{"keeper":"operator"}`, 200)
+	call("PUT", "/instances/web1/migration", `{}`, 400)
 	call("DELETE", "/instances/web1", "", 200)
 	for _, d := range documents {
 		for path, item := range d.Paths.Map() {

@@ -19,13 +19,17 @@ func TestWhatTheAgentAnswers(t *testing.T) {
 	s.Run("bootstrap")
 	a := s.StartAgent(t, s.Host())
 	idle, gone, over := uuid.NewString(), uuid.NewString(), uuid.NewString()
-	for n, vm := range []string{idle, gone} {
-		if status, answer := a.Send("PUT", "/vmms/"+vm, sledtest.LatestAPI, sledtest.VMBody(t, 48, []string{uuid.NewString(), over}[n], n+1).Text(t)); status != 200 {
+	for n, vm := range []string{gone, idle} {
+		if status, answer := a.Send("PUT", "/vmms/"+vm, sledtest.LatestAPI, sledtest.VMBody(t, 48, []string{over, uuid.NewString()}[n], n+1).Text(t)); status != 200 {
 			t.Fatalf("register: %d %s", status, answer)
 		}
+		if vm == gone {
+			a.Want(gone, "running")
+			a.Until(0, "vm-"+over+" running")
+			s.Run("instance stop --all")
+			a.Until(0, "vm-"+over+" destroyed") // and still to be read
+		}
 	}
-	s.Run("instance delete " + over)
-	a.Until(0, "vm-"+over+" destroyed") // and still to be read
 	const (
 		ephemeral = `{"type":"ephemeral","value":"203.0.113.9"}`
 		join      = `{"join":{"group_ip":"224.0.0.1","sources":[]}}`

@@ -29,7 +29,7 @@ func TestEveryCommandHasItsRights(t *testing.T) {
 		}
 		name := strings.TrimPrefix(cmd.CommandPath(), "sledctl ")
 		top, _, _ := strings.Cut(name, " ")
-		if cmd.RunE == nil || cmd.HasSubCommands() && cmd.Name() != "agent" || slices.Contains(elsewhere, top) {
+		if cmd.RunE == nil || cmd.HasSubCommands() && cmd.Name() != "agent" || slices.Contains(elsewhere, top) && name != "sled keeper" {
 			return
 		}
 		c := sledtest.Rights(name)

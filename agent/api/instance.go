@@ -18,32 +18,37 @@ import (
 
 // Instance is an instance as it is served and printed. Keys are only ever added.
 type Instance struct {
-	ID         string            `json:"id"`
-	Name       string            `json:"name"`
-	PropolisID string            `json:"propolis_id"`
-	State      string            `json:"state"`
-	Reason     string            `json:"reason"`
-	Wanted     string            `json:"wanted"`
-	Protected  bool              `json:"protected"`
-	Zone       string            `json:"zone"`
-	Address    string            `json:"address"`
-	VNICs      []VNIC            `json:"vnics"`
-	CPUs       int               `json:"cpus"`
-	CPUCap     record.CPUCap     `json:"cpu_cap,omitempty"`
-	Memory     uint64            `json:"memory"`
-	Disks      []record.Disk     `json:"disks"`
-	LaterDisks *[]record.Disk    `json:"later_disks,omitempty"` // of the next bring-up, where they are others
-	Pool       string            `json:"pool"`
-	StartOrder record.StartOrder `json:"start_order,omitempty"`
-	CloudInit  *record.CloudInit `json:"cloud_init,omitempty"` // with digests in the places of secrets
-	Generation uint64            `json:"generation"`
-	Updated    time.Time         `json:"time_updated"`
-	Migration  *Moving           `json:"migration"`         // null: it was made here, and is in none
-	Since      time.Time         `json:"since,omitzero"`    // when its state began, if that is known
-	AtRisk     bool              `json:"at_risk,omitempty"` // a pool that it uses does not answer
-	Changed    []string          `json:"changed,omitempty"` // what others have changed of it
-	Busy       *Busy             `json:"busy,omitempty"`    // the command that changes it at the moment
-	Died       bool              `json:"died,omitempty"`    // instance ensure --failed brings it up
+	ID         string        `json:"id"`
+	Name       string        `json:"name"`
+	PropolisID string        `json:"propolis_id"`
+	State      string        `json:"state"`
+	Reason     string        `json:"reason"`
+	Wanted     string        `json:"wanted"`
+	Protected  bool          `json:"protected"`
+	Keeper     record.Keeper `json:"keeper"`
+	// KeeperGeneration is the generation that the keeper has given it; absent: none.
+	KeeperGeneration uint64 `json:"keeper_generation,omitempty"`
+	// PropolisAddress is where its Propolis listens, ADDRESS:PORT; only GET /instances/{instance} has it.
+	PropolisAddress string            `json:"propolis_addr,omitempty"`
+	Zone            string            `json:"zone"`
+	Address         string            `json:"address"`
+	VNICs           []VNIC            `json:"vnics"`
+	CPUs            int               `json:"cpus"`
+	CPUCap          record.CPUCap     `json:"cpu_cap,omitempty"`
+	Memory          uint64            `json:"memory"`
+	Disks           []record.Disk     `json:"disks"`
+	LaterDisks      *[]record.Disk    `json:"later_disks,omitempty"` // of the next bring-up, where they are others
+	Pool            string            `json:"pool"`
+	StartOrder      record.StartOrder `json:"start_order,omitempty"`
+	CloudInit       *record.CloudInit `json:"cloud_init,omitempty"` // with digests in the places of secrets
+	Generation      uint64            `json:"generation"`
+	Updated         time.Time         `json:"time_updated"`
+	Migration       *Moving           `json:"migration"`         // null: it was made here, and is in none
+	Since           time.Time         `json:"since,omitzero"`    // when its state began, if that is known
+	AtRisk          bool              `json:"at_risk,omitempty"` // a pool that it uses does not answer
+	Changed         []string          `json:"changed,omitempty"` // what others have changed of it
+	Busy            *Busy             `json:"busy,omitempty"`    // the command that changes it at the moment
+	Died            bool              `json:"died,omitempty"`    // instance ensure --failed brings it up
 	// Last is the last operation on it, where that was asked for.
 	Last *operation.Last `json:"last,omitempty"`
 }
@@ -65,7 +70,7 @@ type Moving struct {
 // InstanceOf returns an instance as it is served.
 func InstanceOf(i instance.Instance) Instance {
 	s := Instance{
-		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.Mode, VNICs: []VNIC{},
+		ID: i.ID, Name: i.Name, PropolisID: i.VM(), Keeper: i.KeptBy(), KeeperGeneration: i.KeeperGeneration, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.Mode, VNICs: []VNIC{},
 		CPUs: i.Spec.CPUs, CPUCap: i.Spec.CPUCap, Memory: i.Spec.Memory, Disks: i.Spec.Disks, LaterDisks: i.Later, Pool: i.Spec.Pool, StartOrder: i.Spec.StartOrder, Generation: i.Generation, Updated: i.Updated,
 	}
 	if i.Spec.CloudInit != nil {
@@ -88,7 +93,7 @@ func InstanceOf(i instance.Instance) Instance {
 	if i.Incarnation == nil {
 		return s
 	}
-	s.PropolisID, s.Zone = i.Incarnation.PropolisID, i.Incarnation.Zone
+	s.Zone = i.Incarnation.Zone
 	s.VNICs = VNICsOf(i.Record)
 	return s
 }
@@ -165,6 +170,7 @@ type PutInstanceState struct {
 type PutInstance struct {
 	ID      string             `json:"id,omitempty"`
 	Name    string             `json:"name,omitempty"`
+	VM      string             `json:"propolis_id,omitempty"`
 	CPUs    *int               `json:"cpus,omitempty"`
 	CPUCap  *record.CPUCap     `json:"cpu_cap,omitempty"`
 	Memory  *uint64            `json:"memory,omitempty"` // bytes
@@ -182,7 +188,7 @@ type PutInstance struct {
 
 // PutInstanceOf is what asks for w.
 func PutInstanceOf(w instance.Wanted) PutInstance {
-	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, CPUCap: w.CPUCap, Memory: w.Memory, Disks: documents.DisksOf(w.Disks), NICs: w.NICs, Address: w.Address, Pool: w.Pool, Order: w.StartOrder}
+	p := PutInstance{Name: w.Ref, VM: w.PropolisID, CPUs: w.CPUs, CPUCap: w.CPUCap, Memory: w.Memory, Disks: documents.DisksOf(w.Disks), NICs: w.NICs, Address: w.Address, Pool: w.Pool, Order: w.StartOrder}
 	p.CloudInit = documents.CloudInitOf(w.CloudInit)
 	if w.MachineText != nil {
 		p.Machine = &documents.Machine{File: w.MachineFile, Text: string(w.MachineText)}

@@ -15,11 +15,13 @@ import (
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/agent/capacity"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/events"
 	"github.com/sledctl/sledctl/commands/logread"
 	"github.com/sledctl/sledctl/commands/nics"
+	"github.com/sledctl/sledctl/commands/sleds"
 	"github.com/sledctl/sledctl/commands/status"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/system"
@@ -55,6 +57,8 @@ sled's NIC records in Triton's NAPI up to date, as nics sync does (nics.agent).
   GET /status                 whether the sled is well, as status -o json
   GET /operations             the newest operations, as events -o json: last
   GET /instance-logs          what instance logs prints: instances, service, previous, since, last
+  GET /capacity               what the sled can hold, and what each keeper has on it
+  GET /keeper                 who keeps the sled
   GET /inventory              what the sled has, for the control plane (nexus.sled_id)
   GET /sled-identifiers       the ids of the sled and of its board (nexus.sled_id, nexus.rack_id)
   GET /zones                  the zones of VMs that run, by name
@@ -153,7 +157,10 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 		}
 		s.Listen = append(s.Listen, at)
 	}
-	var err error
+	h, err := e.Host()
+	if err != nil {
+		return s, err
+	}
 	if s.TLS, err = o.tls.Config(); err != nil {
 		return s, &cli.UsageError{Text: err.Error()}
 	}
@@ -161,6 +168,9 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 		return s, err
 	}
 	s.Status = func(ctx context.Context) (api.Status, error) { return status.Look(ctx, e) }
+	s.Target, s.Remote = func(sled string) ([]string, error) { return target(e, sled) }, e.Remote
+	look := capacity.Settings{Host: h, Status: s.Status, ZonePools: e.ZonePools, Reservoir: instances.Reservoir}
+	s.Capacity = look.Look
 	s.Operations = func(ctx context.Context, n int) (api.Events, error) { return events.Newest(ctx, e, n) }
 	s.Follow = func(ctx context.Context, n int, tell func([]recorded.Event) error) error {
 		return events.Follow(ctx, e, n, tell)
@@ -182,6 +192,19 @@ func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o o
 	}
 	s.Log = slog.New(slog.NewTextHandler(e.Streams.Err, nil))
 	return s, register(e, c.Nexus, &s)
+}
+
+// target are the words that run the sledctl of a sled of the file: not of any machine that a request
+// names.
+func target(e *cli.Env, sled string) ([]string, error) {
+	f, err := sleds.Read(e.SledFile())
+	if err == nil {
+		_, err = f.Find(sled)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cli.ProgramOf(e, sled)
 }
 
 // access is who may ask over TCP: flags, else the configuration.

@@ -164,6 +164,7 @@ func InstanceList(e *Env) terminal.List[Instance] {
 			{Name: "pool", Value: func(s Instance) string { return s.Pool }, Extra: true},
 			{Name: "wanted", Value: func(s Instance) string { return s.Wanted }, Extra: true},
 			{Name: "protected", Value: func(s Instance) string { return strconv.FormatBool(s.Protected) }, Extra: true},
+			{Name: "keeper", Value: func(s Instance) string { return string(s.Keeper) }, Extra: true},
 			{Name: "start_order", Value: startOrder, Right: true, Extra: true},
 			{Name: "generation", Value: func(s Instance) string { return strconv.FormatUint(s.Generation, 10) }, Right: true, Extra: true},
 			{Name: "since", Value: func(s Instance) string { return written(s.Since) }, Human: func(s Instance) string { return ShownSince(e.Now(), s) }, Extra: true},

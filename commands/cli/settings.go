@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/memory"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/reap"
@@ -99,6 +100,7 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 		return instance.Settings{}, err
 	}
 	s := zoneSettings(c)
+	s.Asks = record.Operator
 	s.Namespace, s.ControlLink, s.GZVNIC, s.GuestLink = naming.NamespaceID(namespace), net.ControlLink, net.GZVNIC, c.Network.GuestLink
 	s.CPUs, s.Memory = c.Instance.CPUs, uint64(c.Instance.Memory)
 	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir != (config.Reservoir{}), c.Paths.Run, bundleSettings(c)

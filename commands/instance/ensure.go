@@ -87,6 +87,11 @@ created for a VM that stayed at its source.`,
 		o.Wanted.StartOrder = &order
 		return err
 	}}, "start-order", "0 to 999: the lowest number starts first (none: last)")
+	cmd.Flags().Var(cli.FuncFlag{Kind: "UUID", Read: func(s string) error {
+		id, err := uuid.Parse(s)
+		o.Wanted.PropolisID = id.String()
+		return err
+	}}, "propolis-id", "id of the VM that is created (default: a random one)")
 	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all skips the instance")
 	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "remove the protection")
 	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the source Propolis (instance migrate sets it)")

@@ -28,6 +28,7 @@ func fields() []query.Field[cli.Instance] {
 		one("reason", func(i cli.Instance) string { return i.Reason }),
 		one("wanted", func(i cli.Instance) string { return i.Wanted }),
 		{Key: "protected", Flag: func(i cli.Instance) bool { return i.Protected }},
+		one("keeper", func(i cli.Instance) string { return string(i.Keeper) }),
 		one("start_order", func(i cli.Instance) string { return i.StartOrder.String() }),
 		{Key: "pool", Text: func(i cli.Instance) []string { return []string{i.Pool, short(i.Pool)} }},
 		{Key: "disk", Text: disks},

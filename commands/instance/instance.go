@@ -20,6 +20,7 @@ func New(env *cli.Env) *cobra.Command {
 		{Name: "reboot", Make: newReboot},
 		{Name: "migrate", Make: newMigrate},
 		{Name: "delete", Make: newDelete},
+		{Name: "keeper", Make: newKeeper},
 		{Name: "snapshot", Make: newSnapshot},
 		{Name: "copy", Make: newCopy},
 		{Name: "adopt", Make: newAdopt},

@@ -19,10 +19,13 @@ List and set the sleds that you work on, by name. A sled is reached by ssh, by t
 SLEDCTL_SLED, has any command work on it; without, and without --host and --agent, the current sled is meant. A command that changes
 something says so first, and delete, reap --all, storage format and storage forget want the sled named. --sled local is this machine.
 
+sled keeper is about the sled itself: who may place instances on it.
+
 The file is sledctl/sleds.toml in XDG_CONFIG_HOME, or else in ~/.config.`)
 	env.Add(cmd, []string{"sled"}, []cli.Word{
 		{Name: "list", Make: newList}, {Name: "add", Make: newAdd}, {Name: "use", Make: newUse},
 		{Name: "remove", Make: newRemove}, {Name: "test", Make: newTest},
+		{Name: "keeper", Make: newKeeper},
 	})
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/status"
 )
 
@@ -89,6 +90,9 @@ func (s *screen) header() {
 	pad := strings.Repeat(" ", max(s.width-ansi.StringWidth(line)-len(clock), 2))
 	s.out = append(s.out, s.style(terminal.Strong, s.Sled.Name)+"  "+s.style(verdictStyle(s.Verdict), string(s.Verdict))+"  "+first+pad+s.style(terminal.Faint, clock))
 	s.part("VMs", vms(s.Instances))
+	if k := s.Sled.Keeper; k != "" && k != record.Operator {
+		s.part("Keeper", k.Text()+" places VMs here")
+	}
 	for _, why := range s.Unknown {
 		s.part("UNKNOWN", s.short(why))
 	}

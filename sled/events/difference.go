@@ -67,6 +67,7 @@ func fields(r record.Record) []Change {
 		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool), field("start-order", unless(r.Spec.StartOrder == 0, r.Spec.StartOrder)),
 		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, naming.VolumeDevices) })),
 		field("nics", nics), field("cloud-init", map[bool]string{true: r.Spec.CloudInit.Text()}[r.Spec.CloudInit != nil]), field("protected", map[bool]string{true: "yes"}[r.Protected]),
+		field("keeper", map[bool]string{true: string(r.KeptBy())}[r.KeptBy() != record.Operator]),
 	}
 }
 

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -21,9 +22,9 @@ import (
 func decide(
 	s Settings, view ledger.View, seen Observed, at operation.Stamp, id string, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
-	old, known, err := record.Load(view, id)
+	old, known, err := loadFor(s, view, id, c)
 	if err != nil {
-		return operation.Decision{}, record.Record{}, err
+		return operation.Decision{}, old, err
 	}
 	if c.Known && !known { // it was deleted meanwhile
 		return operation.Decision{}, record.Record{}, record.Missing(view, c.Wanted.Ref)
@@ -239,6 +240,9 @@ func planBringUp(
 	if err == nil && v == rebuild {
 		err = checkRebuild(b, old, seen, c)
 	}
+	if err == nil && v != resume && c.Wanted.PropolisID != "" {
+		err = checkPropolisID(choose.view, c.Wanted.PropolisID)
+	}
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
@@ -287,20 +291,6 @@ func planBringUp(
 	return d, result, err
 }
 
-// checkRebuild refuses a single step on what is broken, and a second run next to
-// one that is half built under an id of the control plane's.
-func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c EnsureRequest) error {
-	switch {
-	case old.Incarnation == nil:
-		return nil
-	case c.Only != "" && old.Incarnation.Ensured:
-		return &BrokenError{Name: old.Name, Status: statusIn(b, old, seen)}
-	case old.VMM != nil && !old.Incarnation.Ensured:
-		return &IncompleteBuildError{Name: old.Name}
-	}
-	return nil
-}
-
 // resumed is what is to remove first where an incarnation is resumed, and how far it is.
 func resumed(b layout.Blueprint, d *operation.Decision, old record.Record, next *record.Record, seen Observed) ([]plan.Action, progress) {
 	clearing, p := leaving(old, seen), progressOf(b, *next, seen)
@@ -327,11 +317,11 @@ func beginIncarnation(
 	}
 	clearing, next.Leaving = teardown(s, old, seen, at, StopTime), old.Incarnations()
 	d.Warn = teardownWarnings(s.Blueprint(), old, seen)
-	if next.Incarnation, err = choose.incarnation(*next, old.ChosenID(), seen.Boot); err != nil {
+	if next.Incarnation, err = choose.incarnation(*next, cmp.Or(old.ChosenID(), c.Wanted.PropolisID), seen.Boot); err != nil {
 		return nil, err
 	}
 	if next.VMM != nil && next.Incarnation.PropolisID != next.VMM.PropolisID {
-		next.VMM = nil // of the incarnation that is removed: this one is the operator's
+		*next = next.Freed() // of the incarnation that is removed: this one is the operator's
 	}
 	return clearing, nil
 }
@@ -347,7 +337,7 @@ func rebuilds(old record.Record, why string) string {
 // drawnFor are the values that this plan has drawn, and no other will have.
 func drawnFor(old, next record.Record, w Wanted) map[string]string {
 	all := map[string]string{}
-	if id := next.Incarnation.PropolisID; (old.Incarnation == nil || old.Incarnation.PropolisID != id) && id != old.ChosenID() {
+	if id := next.Incarnation.PropolisID; (old.Incarnation == nil || old.Incarnation.PropolisID != id) && id != old.ChosenID() && id != w.PropolisID {
 		all[id] = "ZONE-UUID"
 	}
 	if next.Control != old.Control {
@@ -431,7 +421,7 @@ func facts(
 		was.Clean, before.Incarnation = "", &was
 	case before.ID != "" && v == rebuild:
 		if before.ChosenID() == "" {
-			before.VMM = nil
+			before = before.Freed()
 		}
 		before.Incarnation, before.Leaving = nil, nil
 	}

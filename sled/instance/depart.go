@@ -67,6 +67,9 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 		return Departed{}, err
 	}
 	d := Departed{Record: r}
+	if err := r.CheckKeeper(s.Asks); err != nil {
+		return d, err
+	}
 	if r.Migration == nil && c.Target != nil && !c.DryRun && !c.Cancel {
 		if err := rehearse(ctx, s, env.Host, r, c); err != nil {
 			return d, err
@@ -152,6 +155,9 @@ func sendOperation(ctx context.Context, s Settings, env operation.Env, id string
 				return operation.Decision{}, err
 			}
 			d.Record = old
+			if err := old.CheckKeeper(s.Asks); err != nil {
+				return operation.Decision{}, err
+			}
 			decision, next, err := departure(s, old, seen, at, c, func(there []byte) { d.There = there })
 			if next.Migration != nil {
 				d.Peer = next.Migration.Peer()

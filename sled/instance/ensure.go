@@ -111,7 +111,7 @@ func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRe
 	if err != nil {
 		return Result{}, err
 	}
-	r, known, err := record.Load(view, id)
+	r, known, err := loadFor(s, view, id, c)
 	if err != nil {
 		return Result{}, err
 	}
@@ -142,6 +142,20 @@ func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRe
 	return undoArrival(ctx, s, env, id, c, result, err)
 }
 
+// loadFor reads the record of an instance for somebody who asks for its change. The error is a
+// *record.KeeperError for anybody but who keeps the instance or, if it is new, the sled.
+func loadFor(s Settings, view ledger.View, id string, c EnsureRequest) (r record.Record, known bool, err error) {
+	r, known, err = record.Load(view, id)
+	switch {
+	case err != nil:
+	case known:
+		err = r.CheckKeeper(s.Asks)
+	case !c.Known:
+		err = record.CheckPlace(view, s.Asks)
+	}
+	return r, known, err
+}
+
 // hasArrived reports whether the instance is on this sled by the migration that is
 // asked for, if any is.
 func hasArrived(r record.Record, c EnsureRequest) bool {
@@ -165,7 +179,7 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 // its zone runs, its Propolis runs its machine, its guest NICs are held to their limits, its ports have their rules and routes, and its zone's cap is its own. Any doubt is a no.
 func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
 	if r.Incarnation == nil || !r.Incarnation.Ensured || r.Incarnation.Limiting || len(r.Leaving) > 0 || r.Migration != nil ||
-		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name || r.Later != nil && w.Disks != nil {
+		r.Wanted != record.WantedRunning || !w.named(r) || r.Later != nil && w.Disks != nil {
 		return false
 	}
 	v := secrets.Read(h.Files(), r.Secrets)

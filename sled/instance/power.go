@@ -57,6 +57,9 @@ func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequ
 		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Observed, at operation.Stamp) (operation.Decision, error) {
 			old, err := record.Existing(view, r.ID, c.Ref)
+			if err == nil {
+				err = old.CheckKeeper(s.Asks)
+			}
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -241,6 +244,8 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (R
 			switch {
 			case err != nil:
 				return operation.Decision{}, err
+			case old.CheckKeeper(s.Asks) != nil:
+				return operation.Decision{}, old.CheckKeeper(s.Asks)
 			case seen.Inside.Err != nil:
 				return operation.Decision{}, &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 			case old.Incarnation == nil || seen.Inside.VM.State != propolis.StateRunning:

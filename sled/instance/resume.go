@@ -160,6 +160,9 @@ func standingOf(b layout.Blueprint, old, next record.Record, seen Observed, c En
 	if old.Name != next.Name {
 		s.changes = append(s.changes, Difference{Field: "name", Is: old.Name, Wanted: next.Name})
 	}
+	if id := c.Wanted.PropolisID; id != "" && id != old.Incarnation.PropolisID {
+		s.changes = append(s.changes, Difference{Field: "propolis-id", Is: old.Incarnation.PropolisID, Wanted: id})
+	}
 	s.address = seen.unreachable(*old.Incarnation, s.p)
 	return s
 }
@@ -322,3 +325,17 @@ func (*BrokenError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says what rebuilds it.
 func (e *BrokenError) Hint() string { return "to rebuild it, run: sledctl instance ensure " + e.Name }
+
+// checkRebuild refuses a single step on what is broken, and a second run next to
+// one that is half built under an id of the control plane's.
+func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c EnsureRequest) error {
+	switch {
+	case old.Incarnation == nil:
+		return nil
+	case c.Only != "" && old.Incarnation.Ensured:
+		return &BrokenError{Name: old.Name, Status: statusIn(b, old, seen)}
+	case old.VMM != nil && !old.Incarnation.Ensured:
+		return &IncompleteBuildError{Name: old.Name}
+	}
+	return nil
+}

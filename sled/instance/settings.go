@@ -34,6 +34,10 @@ type Settings struct {
 	// Namespace is the sled's own, in which names become ids.
 	Namespace uuid.UUID
 
+	// Asks is who asks for what is done; empty: the sled itself, which carries out what a keeper
+	// has asked for.
+	Asks record.Keeper
+
 	// ControlLink is what control VNICs lie over: an etherstub or a link.
 	ControlLink string
 	// GZVNIC is the global zone's own link, by which it reaches control addresses;

@@ -85,14 +85,14 @@ func (c chooser) spare(pool string) (*record.Spare, error) {
 }
 
 // takeSpare gives the incarnation the zone of a spare, and says how far that zone is. Where
-// the control plane gives the Propolis id there is none with that id.
+// the Propolis id is given there is none with that id.
 func takeSpare(b layout.Blueprint, choose chooser, old record.Record, next *record.Record, seen Observed, c EnsureRequest) (p progress, err error) {
 	incarnation := *next.Incarnation
 	p = startOf(b, incarnation, seen)
 	if c.Only != "" || incarnation.Base == "" {
 		return p, nil
 	}
-	if old.VMM != nil || next.VMM != nil {
+	if old.VMM != nil || next.VMM != nil || c.Wanted.PropolisID != "" {
 		p.freed, err = choose.freeRoom(next.Spec.Pool)
 		return p, err
 	}

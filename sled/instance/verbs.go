@@ -24,7 +24,7 @@ type StopRequest struct {
 	Verb string
 	Ref  string // NAME or UUID
 	// Evacuate leaves it as wanted as it is: the instance comes up again with the
-	// sled.
+	// sled. What another keeper has ends with its VM.
 	Evacuate bool
 	// Grace is how long the VM may take to end before its zone is halted under it;
 	// nil: StopTime.
@@ -49,6 +49,7 @@ type removal struct {
 	grace        time.Duration
 	arrival      string // as in DeleteRequest
 	disks        bool   // the volumes that are set to go with it go
+	evacuate     bool   // the sled is shut down: its keepers are not asked
 	departed     bool   // the incarnation is what a migration has left here
 	dryRun, keep bool
 }
@@ -62,11 +63,14 @@ type removal struct {
 // State: settled by usr/src/cmd/svc/startd/graph.c:4395-4436 (at shutdown it does; `svcadm disable`
 // by hand passes over the dependents: 211, 4375)
 func (s Settings) Stop(ctx context.Context, env operation.Env, c StopRequest) (Result, error) {
-	how := removal{verb: c.Verb, ref: c.Ref, grace: StopTime, dryRun: c.DryRun}
+	how := removal{verb: c.Verb, ref: c.Ref, grace: StopTime, dryRun: c.DryRun, evacuate: c.Evacuate}
 	if c.Grace != nil {
 		how.grace = *c.Grace
 	}
 	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Stamp) (record.Record, error) {
+		if c.Evacuate && old.VMM != nil && !old.Protected { // as its VM ends in any other way
+			return record.Record{}, nil
+		}
 		stopped := old.Stopped(at)
 		if c.Evacuate && old.VMM == nil && old.Ending == nil {
 			stopped.Wanted = old.Wanted
@@ -101,6 +105,9 @@ func takeDown(
 	if err != nil {
 		return Result{}, err
 	}
+	if err := how.checkKeeper(s, r); err != nil {
+		return Result{}, err
+	}
 	result := r
 	secrets.Purge(ctx, s.SecretDir, env, how.dryRun)
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
@@ -112,6 +119,9 @@ func takeDown(
 			}
 			old, err := record.Existing(view, r.ID, how.ref)
 			if err != nil {
+				return operation.Decision{}, err
+			}
+			if err := how.checkKeeper(s, old); err != nil {
 				return operation.Decision{}, err
 			}
 			next, err := becomes(old, at)
@@ -147,6 +157,14 @@ func takeDown(
 		},
 	})
 	return Result{Record: result, Report: report}, err
+}
+
+// checkKeeper refuses to remove what another one keeps.
+func (how removal) checkKeeper(s Settings, r record.Record) error {
+	if how.evacuate {
+		return nil
+	}
+	return r.CheckKeeper(s.Asks)
 }
 
 // followersOf are the volumes that go with an instance.

@@ -1,14 +1,17 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
@@ -34,11 +37,15 @@ func (*AwaitedError) Kind() fault.Kind { return fault.Refused }
 // Unwrap says that it is refused.
 func (e *AwaitedError) Unwrap() error { return host.ErrRefused }
 
-// Registration is a VM that the control plane registers.
+// Registration is a VM that the control plane registers, or a fleet.
 type Registration struct {
-	Instance, VM  string // ids
+	Instance, VM string // ids
+	// Keeper is who registers it, and Generation the one that it gives the instance; 0: none.
+	Keeper        record.Keeper
+	Generation    uint64
 	Silo, Project string
 	Migration     string // the id of the one by which it is to come; empty: it is to be made
+	Shared        bool   // its disks are the same files on both sleds
 	Wanted        Wanted
 }
 
@@ -53,13 +60,28 @@ func (e *RegisteredError) Error() string {
 	return fmt.Sprintf("instance %q exists as VM %s", e.Name, e.VM)
 }
 
-func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
+func (*RegisteredError) Kind() fault.Kind { return fault.Conflict }
 
 // Register makes the record of an instance that the control plane will run, with
 // all that it reserves; nothing is made on the host. One that is registered as
 // this VM stays as it is. Errors: those of a decision in the bring-up;
-// *RegisteredError.
+// *RegisteredError, *record.KeeperError, *record.GenerationError, *PropolisTakenError.
 func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
+	r.Keeper = cmp.Or(r.Keeper, record.Nexus)
+	c := EnsureRequest{Verb: "vm register", Wanted: r.Wanted}
+	made, err := s.makeVolumes(ctx, env, &c)
+	var result Result
+	if r.Wanted = c.Wanted; err == nil {
+		result, err = register(ctx, s, env, r)
+	}
+	if err != nil {
+		result.Report.Outcome.Leftovers = slices.Concat(result.Report.Outcome.Leftovers, made.left, s.dropVolumes(ctx, env, made))
+	}
+	return result, err
+}
+
+// register is Register with disks that exist.
+func register(ctx context.Context, s Settings, env operation.Env, r Registration) (Result, error) {
 	var result record.Record
 	secrets.Purge(ctx, s.SecretDir, env, false)
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
@@ -73,7 +95,11 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 			if err != nil {
 				return Observed{}, err
 			}
-			seen, err := s.Look(ctx, h, view, record.Record{}, r.Wanted.apply(record.Spec{}).Disks, boot)
+			named, err := s.withVolumes(view, r.Wanted)
+			if err != nil {
+				return Observed{}, err
+			}
+			seen, err := s.Look(ctx, h, view, record.Record{}, named.apply(record.Spec{}).Disks, boot)
 			if err == nil {
 				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), r.Instance, record.Record{}, r.Wanted.secret(), seen.Inv)
 			}
@@ -81,14 +107,15 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 		},
 		Decide: func(view ledger.View, seen Observed, at operation.Stamp) (operation.Decision, error) {
 			old, known, err := record.Load(view, r.Instance)
-			switch {
-			case err != nil:
+			if err != nil {
 				return operation.Decision{}, err
-			case known && old.VM() == r.VM && old.VMM != nil && old.Ending == nil:
+			}
+			if known && r.is(old) {
 				result = old
 				return operation.Decision{}, nil
-			case known:
-				return operation.Decision{}, &RegisteredError{Name: old.Name, VM: old.VM()}
+			}
+			if err := r.check(view, old, known); err != nil {
+				return operation.Decision{}, err
 			}
 			var d operation.Decision
 			d, result, err = registered(s, view, seen, at, r)
@@ -98,9 +125,70 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 	return Result{Record: result, Report: report}, err
 }
 
+// is reports whether an instance is registered as the VM.
+func (r Registration) is(old record.Record) bool {
+	return old.VM() == r.VM && old.VMM != nil && old.Ending == nil && old.KeptBy() == r.Keeper && old.KeeperGeneration == r.Generation
+}
+
+// check refuses what cannot be registered.
+func (r Registration) check(view ledger.View, old record.Record, known bool) error {
+	if known {
+		if err := old.CheckKeeper(r.Keeper); err != nil && r.Keeper != record.Nexus { // whose API says it in another way
+			return err
+		}
+	} else if err := record.CheckPlace(view, r.Keeper); err != nil {
+		return err
+	}
+	if r.Keeper != record.Nexus {
+		if err := record.CheckGeneration(view, r.Instance, r.Generation); err != nil {
+			return err
+		}
+	}
+	if known {
+		return &RegisteredError{Name: old.Name, VM: old.VM()}
+	}
+	return checkPropolisID(view, r.VM)
+}
+
+// PropolisTakenError is a Propolis id that a VM has, or had: it stands for one incarnation.
+type PropolisTakenError struct{ ID, By string }
+
+// Error names who has it.
+func (e *PropolisTakenError) Error() string {
+	return fmt.Sprintf("the Propolis id %s is taken by %s", e.ID, e.By)
+}
+
+func (*PropolisTakenError) Kind() fault.Kind { return fault.Conflict }
+
+// Hint says what would be right.
+func (*PropolisTakenError) Hint() string { return "give another id, or none" }
+
+// checkPropolisID refuses one that is known of a VM, of one that has ended, or of a spare.
+func checkPropolisID(view ledger.View, id string) error {
+	if _, ended := view.Get(naming.KeyTombstone + id); ended {
+		return &PropolisTakenError{ID: id, By: "a VM that has ended"}
+	}
+	if _, spare := view.Get(naming.KeySpare + id); spare {
+		return &PropolisTakenError{ID: id, By: "a spare"}
+	}
+	for r, err := range record.Records(view) {
+		if err != nil {
+			return err
+		}
+		if slices.Contains(r.VMIDs(func(record.Incarnation) bool { return true }), id) {
+			return &PropolisTakenError{ID: id, By: "instance " + r.Name}
+		}
+	}
+	return nil
+}
+
 // registered is pure.
 func registered(s Settings, view ledger.View, seen Observed, at operation.Stamp, r Registration) (operation.Decision, record.Record, error) {
-	wanted, fresh := r.Wanted.withSealed(seen.Vault.Key)
+	named, err := s.withVolumes(view, r.Wanted) // a volume may have been renamed or deleted since
+	if err != nil {
+		return operation.Decision{}, record.Record{}, err
+	}
+	wanted, fresh := named.withSealed(seen.Vault.Key)
 	c := EnsureRequest{Verb: "vm register", Wanted: wanted}
 	choose, name, err := beginBringUp(s, view, seen, at, r.Instance, c)
 	if err != nil {
@@ -109,6 +197,11 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Stamp,
 	next, err := nextRecord(s, choose, seen, record.Record{}, false, r.Instance, name, c)
 	if err == nil {
 		err = seen.checkDisks(next.Spec.Disks)
+	}
+	if r.Migration != "" && r.Keeper == record.Fleet && err == nil { // a control plane knows what it moves
+		if problems := migration.DiskObstacles(next.Spec.Disks, r.Shared); len(problems) > 0 {
+			err = &migration.UnmovableError{Name: next.Name, Problems: problems}
+		}
 	}
 	var d operation.Decision
 	if err == nil {
@@ -123,10 +216,18 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Stamp,
 	d.Behind = secrets.Dropping(next.Name, next.Secrets, seen.Vault.Kept...)
 	next.Wanted, next.Generation, next.Updated = record.WantedStopped, 1, at.Now
 	next.VMM = &record.VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
+	if r.Keeper != record.Nexus { // what has none is the control plane's
+		next.Keeper, next.KeeperGeneration = r.Keeper, r.Generation
+	}
 	if r.Migration != "" {
 		next.VMM.Migration = &record.Migration{ID: r.Migration}
 	}
 	d.OnSuccess, err = next.Replaces(record.Record{})
+	if r.Generation != 0 && err == nil {
+		var last ledger.Fact
+		last, err = record.GenerationFact(next.ID, r.Generation)
+		d.OnSuccess = append(d.OnSuccess, last)
+	}
 	d.OnSuccess = append(d.OnSuccess, migration.Returned(view, next.ID)...)
 	return d, next, err
 }

@@ -23,15 +23,17 @@ import (
 // that it speaks of. What it leaves open stays as it is, or becomes the
 // default.
 type Wanted struct {
-	Ref     string // NAME or UUID
-	Name    string // with a UUID as Ref: the name it must have
-	CPUs    *int
-	CPUCap  *record.CPUCap // 0: none
-	Memory  *uint64
-	Disks   []record.Disk // nil: not spoken of; empty: none
-	NICs    []record.NIC
-	Address *record.Address
-	Pool    *string
+	Ref  string // NAME or UUID
+	Name string // with a UUID as Ref: the name it must have
+	// PropolisID is that of the VM, where it is not drawn.
+	PropolisID string
+	CPUs       *int
+	CPUCap     *record.CPUCap // 0: none
+	Memory     *uint64
+	Disks      []record.Disk // nil: not spoken of; empty: none
+	NICs       []record.NIC
+	Address    *record.Address
+	Pool       *string
 	// StartOrder is not among the differences: no VM is rebuilt for it.
 	StartOrder *record.StartOrder
 	// CloudInit is not among the differences either.
@@ -60,6 +62,7 @@ func (w Wanted) Over(below Wanted) Wanted {
 	if w.Ref, w.Name = id, name; id == "" {
 		w.Ref, w.Name = name, ""
 	}
+	w.PropolisID = cmp.Or(w.PropolisID, below.PropolisID)
 	if w.CPUs == nil {
 		w.CPUs = below.CPUs
 	}
@@ -157,6 +160,9 @@ func (s Settings) Attach(ctx context.Context, env operation.Env, c AttachRequest
 
 // attached is the record with a volume more, or less.
 func (s Settings) attached(view ledger.View, r record.Record, c AttachRequest) (record.Record, error) {
+	if err := r.CheckKeeper(s.Asks); err != nil {
+		return r, err
+	}
 	path, err := s.Volume(view, c.Volume)
 	if err != nil {
 		return r, err
@@ -214,8 +220,18 @@ func (w Wanted) parts() (id, name string) {
 	return "", cmp.Or(w.Name, w.Ref)
 }
 
+// named reports whether a record has the name and the Propolis id that are asked for.
+func (w Wanted) named(r record.Record) bool {
+	return (w.Name == "" || w.Name == r.Name) && (w.PropolisID == "" || w.PropolisID == r.Incarnation.PropolisID)
+}
+
 // validate refuses a zero that was asked for: it must not become the default.
 func (w Wanted) validate() error {
+	if w.PropolisID != "" {
+		if id, err := uuid.Parse(w.PropolisID); err != nil || id.String() != w.PropolisID {
+			return &record.InputError{Field: "propolis-id", Value: w.PropolisID, Want: "a UUID in lower case"}
+		}
+	}
 	if w.CPUs != nil && *w.CPUs < 1 {
 		return record.BadCPUs(*w.CPUs)
 	}

@@ -41,7 +41,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 		o.Verdict, o.Reason = StaleZone, "root of a zone of instance "+r.Name+", from an earlier boot of the sled"
 	case recorded && !r.incarnation.Ensured:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+", whose zone is not made yet"
-		o.final = r.Protected
+		o.final = r.Protected || r.KeptBy() != record.Operator
 	case ours && !k.knows(id):
 		o.Verdict, o.Reason, o.rests = Adoptable, "its zone is gone; it is marked as instance "+id.String()+", which the ledger does not know", true
 	default:

@@ -97,7 +97,7 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 		o.final = true
 	}
 	f.ours[o.key()] = o.Verdict != Unknown
-	return o, true
+	return x.own.keeps(o), true
 }
 
 // named reports whether something names the VNIC, and not its own name alone.

@@ -47,6 +47,7 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	if recorded && r.Protected && !o.Verdict.Removed() && o.Verdict != InProgress {
 		o.Reason, o.final = o.Reason+", which is protected", true
 	}
+	o = r.keeps(o)
 	if o.Verdict != InProgress && z.State != zone.Running && z.State != zone.Configured {
 		dataset := r.incarnation.Dataset
 		if based {

@@ -56,6 +56,15 @@ type recordedIncarnation struct {
 	incarnation record.Incarnation
 }
 
+// keeps is an object of the instance as it is judged where somebody else than the operator keeps
+// that: reap of everything leaves it alone.
+func (l recordedIncarnation) keeps(o Object) Object {
+	if k := l.KeptBy(); k != record.Operator && o.Verdict == InUse {
+		o.Reason, o.final = o.Reason+", which is kept by "+k.Text(), true
+	}
+	return o
+}
+
 // unfinished says by which verb a run was begun that died, if it did and
 // nothing of the run can be running.
 func (k known) unfinished(l recordedIncarnation, f Findings) (verb string, dead bool) {

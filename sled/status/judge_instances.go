@@ -40,7 +40,7 @@ func (j *judge) counts() Instances {
 func (j *judge) vms() []VM {
 	all := make([]VM, len(j.Instances))
 	for n, i := range j.Instances {
-		all[n] = VM{Name: i.Name, ID: i.ID, State: i.State, Reason: i.Reason, Wanted: i.Wanted, CPUs: i.Spec.CPUs, Memory: i.Spec.Memory}
+		all[n] = VM{Name: i.Name, ID: i.ID, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Keeper: i.KeptBy(), CPUs: i.Spec.CPUs, Memory: i.Spec.Memory}
 		if !i.Since.IsZero() {
 			all[n].Since = &j.Instances[n].Since
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/doctor"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/storage"
 )
@@ -52,6 +53,9 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 	seen := Seen{
 		Sled: s.Sled, NoLedger: s.NoLedger, Head: s.View.Head(), Epoch: s.View.Epoch().N, Nexus: s.Nexus, Faults: s.Faults, DevelopmentKey: s.DevelopmentKey,
 		Open: operation.Open(s.View), Lasts: operation.Lasts(s.View),
+	}
+	if k, _, err := record.KeeperOf(s.View); s.NoLedger == nil && err == nil {
+		seen.Sled.Keeper = k.Keeper
 	}
 	var wg sync.WaitGroup
 	var memory, check, locks, last error

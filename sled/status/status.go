@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -60,10 +61,12 @@ type Status struct {
 
 // Sled is which sled it is.
 type Sled struct {
-	Name      string    `json:"name"`
-	Release   string    `json:"release"` // of its system; empty: not known
-	Simulated bool      `json:"simulated"`
-	Time      time.Time `json:"time"` // when it was looked at
+	Name      string `json:"name"`
+	Release   string `json:"release"` // of its system; empty: not known
+	Simulated bool   `json:"simulated"`
+	// Keeper is who keeps the sled; empty: the ledger cannot be read.
+	Keeper record.Keeper `json:"keeper"`
+	Time   time.Time     `json:"time"` // when it was looked at
 	// Booted is since when it is up, and Uptime how long that is; null: its kernel did not tell.
 	Booted *time.Time `json:"time_booted"`
 	Uptime *int64     `json:"uptime_s"`
@@ -106,14 +109,15 @@ type Instances struct {
 
 // VM is the VM of an instance.
 type VM struct {
-	Name   string     `json:"name"`
-	ID     string     `json:"id"` // of its instance
-	State  string     `json:"state"`
-	Reason string     `json:"reason"` // for its state; empty: none is needed
-	Wanted string     `json:"wanted"`
-	Since  *time.Time `json:"since"` // when its state began; null: not known
-	CPUs   int        `json:"cpus"`
-	Memory uint64     `json:"memory"` // in bytes
+	Name   string        `json:"name"`
+	ID     string        `json:"id"` // of its instance
+	State  string        `json:"state"`
+	Reason string        `json:"reason"` // for its state; empty: none is needed
+	Wanted string        `json:"wanted"`
+	Since  *time.Time    `json:"since"` // when its state began; null: not known
+	Keeper record.Keeper `json:"keeper"`
+	CPUs   int           `json:"cpus"`
+	Memory uint64        `json:"memory"` // in bytes
 }
 
 // Disk is a disk in its slot.

@@ -55,7 +55,7 @@ func layers() map[string]place {
 		"commands":                 {layer: 7},
 		"commands/config":          {by: commandLine(), imports: []string{"host", "host/fault", "illumos/naming", "propolis/spec"}, machine: []use{useFiles}},
 		"commands/progress":        {by: []string{"commands/cli"}, imports: []string{"commands/terminal", "engine/operation", "engine/plan"}},
-		"commands/sleds":           {by: []string{"commands/cli", "commands/sled"}, imports: []string{"commands/terminal", "host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"commands/sleds":           {by: []string{"commands/agent", "commands/cli", "commands/sled"}, imports: []string{"commands/terminal", "host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 		"commands/query":           {by: commandLine(), imports: []string{"commands/terminal", "host/fault", "illumos/naming"}},
 		"commands/terminal":        {by: append(commandLine(), "commands/query", "commands/progress", "commands/sleds", "commands/terminal/screen"), imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 		"commands/terminal/screen": {by: []string{"commands/cli", "commands/top"}, imports: []string{"commands/terminal"}},
@@ -92,6 +92,7 @@ func layers() map[string]place {
 		"agent/client":       {layer: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
 		"agent/figures":      {layer: 6, below: 1},                          // for Prometheus
 		"agent/inventory":    {layer: 6, below: 1},
+		"agent/capacity":     {layer: 6, below: 1},
 		"agent/registration": {layer: 6, below: 1},
 		"agent/reconciler":   {layer: 6, below: 1},
 		"agent/api":          {layer: 6, below: 2},
@@ -106,7 +107,7 @@ func layers() map[string]place {
 		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/image": {layer: 3}, "sled/localdisk": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/volume": {layer: 3}, "sled/snapshot": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
 
 		// Above their parent: what asks for an instance, and who follows one.
-		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1}, "sled/instance/comparison": {layer: 3, below: -1}, "sled/instance/logs": {layer: 3, below: -1},
+		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1}, "sled/instance/comparison": {layer: 3, below: -1}, "sled/instance/logs": {layer: 3, below: -1}, "sled/instance/keeper": {layer: 3, below: -1},
 
 		"sled/instance/record":    {layer: 3, below: 6},
 		"sled/instance/layout":    {layer: 3, below: 5},

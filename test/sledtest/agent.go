@@ -125,6 +125,7 @@ type Agent struct {
 	T      *testing.T
 	Sled   *Operator
 	Client *http.Client
+	Keeper string // that requests are from; empty: they do not say
 	// socket is where it listens.
 	Socket string
 	Stop   func() Answer // ends the agent, and gives what it came to
@@ -199,6 +200,9 @@ func (r *Agent) send(method, path, version, body string) (*http.Response, error)
 	}
 	if version != "" {
 		request.Header.Set("api-version", version)
+	}
+	if r.Keeper != "" {
+		request.Header.Set("sledctl-keeper", r.Keeper)
 	}
 	return r.Client.Do(request)
 }

@@ -25,6 +25,7 @@ import (
 type document struct {
 	ID      string          `json:"id" toml:"id"`
 	Name    string          `json:"name" toml:"name"`
+	VM      string          `json:"propolis_id" toml:"propolis_id"`
 	CPUs    *int            `json:"cpus" toml:"cpus"`
 	CPUCap  any             `json:"cpu_cap" toml:"cpu_cap"` // 1.5, a number of processors
 	Memory  any             `json:"memory" toml:"memory"`   // "4G", or a number of bytes
@@ -74,7 +75,7 @@ func (m *machine) UnmarshalJSON(data []byte) error {
 // The keys of a document and of its tables.
 func documentKeys() map[string][]string {
 	return map[string][]string{
-		"":      {"id", "name", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "cloud_init", "spec"},
+		"":      {"id", "name", "propolis_id", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "cloud_init", "spec"},
 		"disks": {"path", "readonly", "image", "size", "block_size", "pool", "thin", "delete_with_instance"},
 		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes", "snat", "ephemeral_ip", "floating_ips"},
 
@@ -188,6 +189,13 @@ func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wante
 			return instance.Wanted{}, &valueError{"id", -1, fmt.Errorf("%q is not a UUID", d.ID)}
 		}
 		w.Ref, w.Name = id.String(), d.Name
+	}
+	if d.VM != "" {
+		id, err := uuid.Parse(d.VM)
+		if err != nil {
+			return instance.Wanted{}, &valueError{"propolis_id", -1, fmt.Errorf("%q is not a UUID", d.VM)}
+		}
+		w.PropolisID = id.String()
 	}
 	memory, err := d.memory(parseSize)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // RequestOf is the VM as Propolis is asked for it.
 func RequestOf(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, error) {
 	request, err := machineRequest(underlay, r)
-	if r.VMM != nil {
+	if r.VMM != nil && r.VMM.SiloID != "" { // a fleet has no silos
 		request.Properties.Metadata.SiloID, request.Properties.Metadata.ProjectID = r.VMM.SiloID, r.VMM.ProjectID
 	}
 	return request, err

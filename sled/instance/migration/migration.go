@@ -239,31 +239,34 @@ func Obstacles(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Prob
 		}
 	}
 	for _, key := range m.Files() {
-		file := m.Components[key].(spec.FileStorage)
-		_, volume := record.Disk{Path: file.Path}.Volume()
-		switch {
-		case volume:
-			problems = append(
-				problems,
-				spec.Problem{
-					Path: spec.Path(key, "path"),
-					What: fmt.Sprintf("%q is a volume of this sled: a migration moves memory, and no disks", file.Path),
-				},
-			)
-		case !shared:
-			problems = append(
-				problems,
-				spec.Problem{
-					Path: spec.Path(key, "path"),
-					What: fmt.Sprintf(
-						"%q is a file: a migration moves no disks, and needs --shared-disks if it is the same file on both sleds (NFS)",
-						file.Path,
-					),
-				},
-			)
+		if what := diskObstacle(m.Components[key].(spec.FileStorage).Path, shared, "--shared-disks"); what != "" {
+			problems = append(problems, spec.Problem{Path: spec.Path(key, "path"), What: what})
 		}
 	}
 	return problems, nil
+}
+
+// DiskObstacles lists the disks of a VM that keep it from coming here by a migration which a
+// request asks for. Shared is as in Obstacles.
+func DiskObstacles(disks []record.Disk, shared bool) (problems []spec.Problem) {
+	for _, d := range disks {
+		if what := diskObstacle(d.Path, shared, "shared_disks"); what != "" {
+			problems = append(problems, spec.Problem{What: what})
+		}
+	}
+	return problems
+}
+
+// diskObstacle says why a disk keeps its VM from being migrated; empty: it does not. Consent is
+// what says that it is shared.
+func diskObstacle(file string, shared bool, consent string) string {
+	if _, volume := (record.Disk{Path: file}).Volume(); volume {
+		return fmt.Sprintf("%q is a volume of this sled: a migration moves memory, and no disks", file)
+	}
+	if shared {
+		return ""
+	}
+	return fmt.Sprintf("%q is a file: a migration moves no disks, and needs %s if it is the same file on both sleds (NFS)", file, consent)
 }
 
 // UnknownOutcomeError is a migration whose outcome is not known: on which sled the VM is.

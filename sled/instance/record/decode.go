@@ -54,6 +54,10 @@ func (c *cursor) record() (r Record) {
 		case "vmm":
 			vmm := c.vmm()
 			r.VMM = &vmm
+		case "keeper":
+			r.Keeper = Keeper(c.text())
+		case "keeper_generation":
+			r.KeeperGeneration = c.number()
 		case "ending":
 			ending := c.ending()
 			r.Ending = &ending

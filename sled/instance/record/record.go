@@ -45,8 +45,12 @@ type Record struct {
 	Leaving []Incarnation `json:"leaving,omitempty"`
 	// VMM is set while the instance is the control plane's, and Ending once it is
 	// decided that its incarnation ends: see vm.go.
-	VMM    *VMM    `json:"vmm,omitempty"`
-	Ending *Ending `json:"ending,omitempty"`
+	VMM *VMM `json:"vmm,omitempty"`
+	// Keeper is who keeps the instance; empty: see KeptBy. KeeperGeneration is the
+	// generation that the keeper has given it; 0: none.
+	Keeper           Keeper  `json:"keeper,omitempty"`
+	KeeperGeneration uint64  `json:"keeper_generation,omitempty"`
+	Ending           *Ending `json:"ending,omitempty"`
 	// Migration is set from before its machine's Propolis is asked for it until it
 	// is known on which sled it ended.
 	Migration *Migration `json:"migration,omitempty"`

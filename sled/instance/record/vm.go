@@ -78,8 +78,8 @@ func (r Record) Arrival() *Migration {
 
 // Stopped is the record of an instance whose incarnation is gone, and that is to stay so.
 func (r Record) Stopped(at operation.Stamp) Record {
-	r = r.Renewed()
-	r.Incarnation, r.Leaving, r.VMM, r.Ending, r.Wanted = nil, nil, nil, nil, WantedStopped
+	r = r.Renewed().Freed()
+	r.Incarnation, r.Leaving, r.Ending, r.Wanted = nil, nil, nil, WantedStopped
 	r.Generation, r.Updated = r.Generation+1, at.Now
 	return r
 }
