@@ -39,6 +39,7 @@ func imageList() terminal.List[image.Status] {
 		{Name: "state", Value: func(i image.Status) string { return i.State }},
 		{Name: "clones", Value: func(i image.Status) string { return strconv.Itoa(len(i.Clones)) }, Right: true},
 		{Name: "pool", Value: func(i image.Status) string { return strings.Join(pools(i), ",") }, Human: func(i image.Status) string { return short(strings.Join(pools(i), " ")) }},
+		{Name: "reason", Value: func(i image.Status) string { return i.Reason }, Note: true},
 		{Name: "format", Value: func(i image.Status) string { return i.Format }, Extra: true},
 		{Name: "id", Value: func(i image.Status) string { return i.ID }, Extra: true},
 		{Name: "snapshot", Value: func(i image.Status) string { return i.Snapshot() }, Extra: true},

@@ -34,6 +34,7 @@ func snapshotList() terminal.List[snapshot.Status] {
 		{Name: "created", Value: func(s snapshot.Status) string { return s.Created.Format(time.RFC3339) }, Human: func(s snapshot.Status) string { return s.Created.Format("2006-01-02 15:04:05") }},
 		{Name: "running", Value: func(s snapshot.Status) string { return strconv.FormatBool(s.Running) }, Human: func(s snapshot.Status) string { return map[bool]string{true: "yes", false: "no"}[s.Running] }},
 		{Name: "volumes", Value: func(s snapshot.Status) string { return strings.Join(s.Volumes, ",") }},
+		{Name: "reason", Value: func(s snapshot.Status) string { return s.Reason }, Note: true},
 	}}
 }
 

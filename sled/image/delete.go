@@ -48,7 +48,7 @@ func (*NeededError) Hint() string {
 	return "remove these first; to see which volume is of which image, run: sledctl volume list -o wide"
 }
 
-// Delete removes an image that nothing was cloned from (*NeededError), by its name or id. Of one
+// Delete removes an image that nothing was cloned from (*NeededError), and whose pools all answer (*UnseenError), by its name or id. Of one
 // that does not exist nothing is done: there is false then.
 func Delete(ctx context.Context, env operation.Env, ref string, dryRun bool) (there bool, report operation.Report, err error) {
 	before, err := operation.Decided(ctx, env, dryRun)
@@ -66,6 +66,9 @@ func Delete(ctx context.Context, env operation.Env, ref string, dryRun bool) (th
 			if err != nil || !there {
 				return operation.Decision{}, err
 			}
+			if why := r.unseen(inv); why != "" {
+				return operation.Decision{}, &UnseenError{Name: r.Name, Why: why}
+			}
 			if by := clonesOf(r, inv); len(by) > 0 {
 				return operation.Decision{}, &NeededError{Name: r.Name, By: by}
 			}
@@ -76,7 +79,7 @@ func Delete(ctx context.Context, env operation.Env, ref string, dryRun bool) (th
 }
 
 // Prune removes every image that nothing was cloned from, one after the other, and ends with the
-// first that cannot be. It names those that it has removed, or would.
+// first that cannot be. What cannot be seen stays. It names those that it has removed, or would.
 func Prune(ctx context.Context, env operation.Env, dryRun bool) (names []string, reports []operation.Report, err error) {
 	view, err := operation.Decided(ctx, env, dryRun)
 	if err != nil {
@@ -84,7 +87,7 @@ func Prune(ctx context.Context, env operation.Env, dryRun bool) (names []string,
 	}
 	all, err := List(ctx, env.Host, view)
 	for _, i := range all {
-		if len(i.Clones) > 0 {
+		if len(i.Clones) > 0 || i.Reason != "" {
 			continue
 		}
 		_, report, failed := Delete(ctx, env, i.ID, dryRun)

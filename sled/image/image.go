@@ -131,8 +131,9 @@ func Mark(d zfs.Dataset) string {
 // Status is a recorded image and what the host shows of it.
 type Status struct {
 	Record
-	State  string   `json:"state"` // "ready" or "missing"
-	Used   uint64   `json:"used"`  // on its pools, in bytes
+	State  string   `json:"state"`  // "ready", "missing" or "unknown"
+	Reason string   `json:"reason"` // why a place of it cannot be seen
+	Used   uint64   `json:"used"`   // on its pools, in bytes
 	Clones []string `json:"clones"`
 }
 
@@ -140,11 +141,15 @@ type Status struct {
 const (
 	Ready   = "ready"
 	Missing = "missing" // its volume or its snapshot is gone, on each of its pools
+	Unseen  = "unknown" // it is on none of the pools that answer
 )
 
 // status compares a record with what was seen.
 func status(r Record, inv *inventory.Inventory) Status {
-	s := Status{Record: r, State: Missing, Clones: clonesOf(r, inv)}
+	s := Status{Record: r, State: Missing, Reason: r.unseen(inv), Clones: clonesOf(r, inv)}
+	if s.Reason != "" {
+		s.State = Unseen
+	}
 	for _, p := range r.Places() {
 		if p.whole(inv) {
 			d, _ := inv.Dataset(p.Dataset)
@@ -152,6 +157,37 @@ func status(r Record, inv *inventory.Inventory) Status {
 		}
 	}
 	return s
+}
+
+// unseen says which pool hides whether the image is there, and what was cloned from it; empty: none.
+func (r Record) unseen(inv *inventory.Inventory) string {
+	pools, _ := inv.Pools()
+	for _, p := range r.Places() {
+		if _, seen := inv.Dataset(p.Pool); seen {
+			continue
+		}
+		i := slices.IndexFunc(pools, func(is zfs.Pool) bool { return is.Name == p.Pool })
+		if i < 0 {
+			return "pool " + p.Pool + " is not imported"
+		}
+		return "pool " + p.Pool + " is " + pools[i].Health
+	}
+	return ""
+}
+
+// UnseenError is an image on a pool that does not answer: it is not gone.
+type UnseenError struct{ Name, Why string }
+
+// Error says how the pool is.
+func (e *UnseenError) Error() string {
+	return fmt.Sprintf("image %q cannot be seen: %s", e.Name, e.Why)
+}
+
+func (*UnseenError) Kind() fault.Kind { return fault.Refused }
+
+// Hint says where to look.
+func (*UnseenError) Hint() string {
+	return "to see the pool and its disk, run: sledctl storage list; when it answers, run: sledctl bootstrap"
 }
 
 // clonesOf are the datasets that were cloned from an image, and the snapshots of its volume that
@@ -175,5 +211,5 @@ func clonesAt(places []Place, inv *inventory.Inventory) []string {
 
 // Wants is what is looked at.
 func Wants() inventory.Want {
-	return inventory.Want{Parts: []inventory.Part{inventory.Datasets}, Roots: inventory.ZonePools, User: []string{naming.PropertyImage}}
+	return inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools, User: []string{naming.PropertyImage}}
 }

@@ -48,8 +48,8 @@ func TestWhereAnImageIsKept(t *testing.T) {
 // An image is ready if its volume is the one that was made, and its snapshot is there; what was cloned
 // from it, and snapshots that somebody else has taken, need it.
 func TestStatus(t *testing.T) {
-	r := Record{ID: "i", Name: "x", Dataset: "tank/v", GUID: "7"}
-	volume, kept := zfs.Dataset{Name: "tank/v", GUID: "7", Type: zfs.TypeVolume, Used: 9}, zfs.Dataset{Name: "tank/v@image", Type: zfs.TypeSnapshot}
+	r := Record{ID: "i", Name: "x", Pool: "tank", Dataset: "tank/v", GUID: "7"}
+	pool, volume, kept := zfs.Dataset{Name: "tank"}, zfs.Dataset{Name: "tank/v", GUID: "7", Type: zfs.TypeVolume, Used: 9}, zfs.Dataset{Name: "tank/v@image", Type: zfs.TypeSnapshot}
 	other := volume
 	other.GUID = "8"
 	for want, datasets := range map[string][]zfs.Dataset{
@@ -59,10 +59,13 @@ func TestStatus(t *testing.T) {
 		"ready 9 tank/clone": {volume, kept, {Name: "tank/clone", Origin: "tank/v@image"}},
 		"ready 9 tank/v@own": {volume, kept, {Name: "tank/v@own", Type: zfs.TypeSnapshot}},
 	} {
-		s := status(r, inventory.Of(inventory.Listings{Datasets: datasets}))
+		s := status(r, inventory.Of(inventory.Listings{Datasets: append(datasets, pool)}))
 		if got := strings.Join([]string{s.State, map[bool]string{true: "9", false: "0"}[s.Used == 9], strings.Join(s.Clones, ",")}, " "); got != strings.TrimRight(want, " ")+map[bool]string{true: " ", false: ""}[len(s.Clones) == 0] {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+	if s := status(r, inventory.Of(inventory.Listings{Pools: []zfs.Pool{{Name: "tank", Health: "UNAVAIL"}}})); s.State != Unseen || s.Reason != "pool tank is UNAVAIL" {
+		t.Errorf("%+v", s)
 	}
 	d := removal(r, inventory.Of(inventory.Listings{Datasets: []zfs.Dataset{other, kept}}))
 	if len(d.Plan.Actions) > 0 || len(d.OnSuccess) != 1 {

@@ -193,6 +193,8 @@ func Import(ctx context.Context, env operation.Env, want Want, pools []string, d
 				return d, err
 			case there && (!want.same(is) || !lost(is, inv)):
 				return operation.Decision{}, &ExistsError{Record: is}
+			case there && is.unseen(inv) != "":
+				return operation.Decision{}, &UnseenError{Name: is.Name, Why: is.unseen(inv)}
 			}
 			left := unfinished(view, inv, subject(want.Name))
 			if made.Record, err = want.record(pools, inv, left, at); err != nil {
@@ -225,7 +227,7 @@ func subject(name string) string { return naming.KeyImage + name }
 
 func look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
 	inv := inventory.Look(ctx, h, Wants())
-	return inv, inv.Know(inventory.Datasets)
+	return inv, inv.Know(inventory.Pools, inventory.Datasets)
 }
 
 // digest is the SHA-256 of what was read to its end.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
@@ -201,14 +202,24 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View, ref s
 	for _, r := range all {
 		datasets = append(datasets, s.datasets(view, r)...)
 	}
-	slices.Sort(datasets)
-	tree, lookErr := look(ctx, h, slices.Compact(datasets))
-	if err == nil {
-		err = lookErr
+	if err != nil || len(all) == 0 {
+		return []Status{}, err
 	}
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools}})
+	if err := inv.Know(inventory.Pools); err != nil {
+		return nil, err
+	}
+	slices.Sort(datasets)
+	answering := slices.DeleteFunc(slices.Compact(datasets), func(name string) bool { return silent(inv, name) != nil })
+	tree, err := look(ctx, h, answering)
 	statuses := make([]Status, len(all))
 	for i, r := range all {
 		statuses[i] = s.status(view, r, tree)
+		for _, name := range s.datasets(view, r) {
+			if hidden := silent(inv, name); hidden != nil {
+				statuses[i].State, statuses[i].Reason = Unseen, hidden.Error()
+			}
+		}
 	}
 	return statuses, err
 }

@@ -172,10 +172,15 @@ func (e *GoneError) Hint() string {
 }
 
 // PoolError is a pool with volumes that does not answer: what is on it is not known to be gone.
-type PoolError struct{ Pool string }
+type PoolError struct{ Pool, Health string } // empty: it is not imported
 
-// Error names it.
-func (e *PoolError) Error() string { return "pool " + e.Pool + " is not imported" }
+// Error says how it is.
+func (e *PoolError) Error() string {
+	if e.Health == "" {
+		return "pool " + e.Pool + " is not imported"
+	}
+	return "pool " + e.Pool + " is " + e.Health
+}
 
 func (*PoolError) Kind() fault.Kind { return fault.Refused }
 

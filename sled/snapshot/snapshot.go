@@ -159,6 +159,7 @@ type Settings struct {
 type Status struct {
 	Record
 	State   State    `json:"state"`
+	Reason  string   `json:"reason"`  // why it cannot be seen
 	Volumes []string `json:"volumes"` // by name
 }
 
@@ -170,6 +171,7 @@ const (
 	Ready      State = "ready"
 	Unfinished State = "unfinished" // an operation takes or deletes it, or died before it had
 	Missing    State = "missing"    // one of its ZFS snapshots is gone, or another one
+	Unseen     State = "unknown"    // one of its pools does not answer
 )
 
 // status compares a record with what there is of its volumes.

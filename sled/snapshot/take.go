@@ -88,16 +88,38 @@ func (i Instance) datasets() (names []string) {
 }
 
 // lookAlone lists volumes with their snapshots, those that are there, the oldest snapshot first. It
-// refuses next to another owner.
+// refuses next to another owner, and if one of their pools does not answer (*PoolError).
 func lookAlone(ctx context.Context, h host.Host, datasets []string) ([]zfs.Dataset, error) {
-	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Rival}})
-	if err := inv.Know(inventory.Rival); err != nil {
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Rival, inventory.Pools}})
+	if err := inv.Know(inventory.Rival, inventory.Pools); err != nil {
 		return nil, err
+	}
+	for _, name := range datasets {
+		if err := silent(inv, name); err != nil {
+			return nil, err
+		}
 	}
 	return look(ctx, h, datasets)
 }
 
-// look asks once, and for each by itself only where one is gone.
+// silent is a *PoolError if the pool of a dataset does not answer.
+func silent(inv *inventory.Inventory, dataset string) error {
+	pools, err := inv.Pools()
+	if err != nil {
+		return err
+	}
+	pool, _, _ := strings.Cut(dataset, "/")
+	i := slices.IndexFunc(pools, func(p zfs.Pool) bool { return p.Name == pool })
+	switch {
+	case i < 0:
+		return &PoolError{Pool: pool}
+	case !pools[i].Answers():
+		return &PoolError{Pool: pool, Health: pools[i].Health}
+	}
+	return nil
+}
+
+// look asks once, and for each by itself only where one is gone. Their pools answer.
 func look(ctx context.Context, h host.Host, datasets []string) ([]zfs.Dataset, error) {
 	tree, err := zfs.List(ctx, h, datasets, []string{naming.PropertySnapshot, "volsize"})
 	if !errors.Is(err, host.ErrNotFound) {
@@ -106,13 +128,7 @@ func look(ctx context.Context, h host.Host, datasets []string) ([]zfs.Dataset, e
 	tree = nil
 	for _, name := range datasets {
 		some, err := zfs.List(ctx, h, []string{name}, []string{naming.PropertySnapshot, "volsize"})
-		if errors.Is(err, host.ErrNotFound) { // with its pool, or alone
-			pool, _, _ := strings.Cut(name, "/")
-			if _, err = zfs.Get(ctx, h, pool); errors.Is(err, host.ErrNotFound) {
-				err = &PoolError{Pool: pool}
-			}
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, host.ErrNotFound) {
 			return nil, err
 		}
 		tree = append(tree, some...)
