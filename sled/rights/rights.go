@@ -61,10 +61,10 @@ func Commands() []Command {
 	add(reads, "instance console", "instance get", "instance list", "instance wait", "instance watch", "nics list", "propolis get", "propolis monitor", "propolis spec diff",
 		"propolis spec show", "status", "top")
 	writes := func(programs ...string) Command { return Command{File: privilege.WriteFiles, Host: programs} }
-	add(writes(), "instance keeper", "ledger import", "nics sync", "sled keeper", "storage forget", "volume adopt", "volume attach", "volume detach", "volume set")
+	add(writes(), "ledger import", "nics sync", "sled keeper", "storage forget", "volume adopt", "volume attach", "volume detach", "volume set")
 	asks := writes()
 	asks.Asks = true
-	add(asks, "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")
+	add(asks, "instance keeper", "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")
 	add(writes("dladm", "opteadm"), "vnic create")
 	add(writes("dladm"), "vnic delete")
 	add(writes("zfs"), "image delete", "image import", "image prune", "instance snapshot create", "instance snapshot delete", "instance snapshot rollback", "ledger heal", "storage local-disk delete", "storage local-disk ensure", "storage rekey", "volume create", "volume delete", "volume rename", "volume resize")

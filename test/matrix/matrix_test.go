@@ -91,6 +91,8 @@ func rows() []row {
 		{name: "start", ready: []string{sledtest.Web1, "instance stop web1"}, line: "instance start web1"},
 		{name: "reboot", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "instance reboot web1"},
 		{name: "delete", ready: []string{sledtest.Web1}, line: "instance delete web1"},
+		{name: "keeper of an instance", noBoot: true, adds: true, ready: []string{sledtest.Web1}, line: "instance keeper web1 fleet --generation 1", ends: []string{"instance keeper web1 operator", "instance delete web1"}},
+		{name: "keeper of the sled", plain: true, adds: true, line: "sled keeper fleet", ends: []string{"sled keeper operator"}},
 		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{sledtest.Web1}, line: sledtest.MigrateWeb1, ends: []string{}, may: 4},
 		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},
 		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{sledtest.Web1}, prepare: (*scene).forget, line: "instance adopt --all", ends: []string{"instance adopt --all", "instance delete web1"}},
