@@ -113,6 +113,9 @@ func (c *Client) Operations(ctx context.Context, n int) (all api.Events, err err
 func (c *Client) Get(ctx context.Context, ref string) (*api.Instance, error) {
 	var one api.Changed
 	err := c.do(ctx, http.MethodGet, "/instances/"+url.PathEscape(ref), nil, nil, "instance", &one)
+	if one.Instance != nil {
+		one.Instance.PropolisAddress = "" // it is for a target of a migration: on the sled, no command prints it
+	}
 	return one.Instance, err
 }
 
