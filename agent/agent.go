@@ -32,6 +32,7 @@ import (
 	"github.com/sledctl/sledctl/agent/figures"
 	"github.com/sledctl/sledctl/agent/reconciler"
 	"github.com/sledctl/sledctl/agent/registration"
+	"github.com/sledctl/sledctl/agent/vpcs"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/peer/nexus"
@@ -204,6 +205,7 @@ type agent struct {
 	durations *figures.Durations
 	inflight  inflight
 	views     *views
+	routes    vpcs.Routes
 	looks     sync.WaitGroup
 
 	seq      uint64 // of the ledger, as far as it was followed
@@ -274,7 +276,7 @@ func countStart(ctx context.Context, env operation.Env) (epoch uint64, err error
 // reply for an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, views: a.views, reconciler: a.Reconciler, names: a.Instance.Names, flat: a.FlatNetwork, logs: a.Logs, logData: a.LogData, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, routes: &a.routes, views: a.views, reconciler: a.Reconciler, names: a.Instance.Names, flat: a.FlatNetwork, logs: a.Logs, logData: a.LogData, following: a.Follow, readers: make(chan struct{}, logReaders), read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
 		Handler:           a.inflight.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

@@ -57,7 +57,7 @@ func endpoints() []endpoint {
 		{method: "GET", path: "/healthz", id: "health", summary: "That it answers", reply: api.Health{}, serve: (*server).health, open: true},
 		{method: "GET", path: "/metrics", id: "metrics", summary: "Figures about the agent, as Prometheus reads them", stream: (*server).metrics, open: true},
 	}
-	all = withSled(withLogs(withInstances(withVMs(all))))
+	all = withSled(withLogs(withInstances(withVPCs(withVMs(all)))))
 	for i := range all {
 		all[i].parts = strings.Split(all[i].path, "/")
 		all[i].keeper = all[i].method != http.MethodGet && slices.Contains([]string{"instances", "keeper", "vmms"}, all[i].parts[1])

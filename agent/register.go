@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/ports"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/localdisk"
 )
@@ -50,6 +51,10 @@ func (s *server) register(c call) (any, *api.Error) {
 	v, refused := s.work.Register(c.Context(), id, r)
 	if refused != nil {
 		return nil, refused
+	}
+	// Routes that came since are for those that were recorded then.
+	if err := ports.Change(c.Context(), s.work.env, "vpc routes", v.Instance, s.routes.For); err != nil {
+		return nil, answer(err)
 	}
 	return v.wire(), nil
 }
@@ -97,16 +102,36 @@ func (s *server) registration(id uuid.UUID, v api.Version, body api.Register) (i
 	var err *api.Error
 	r.Wanted.NICs, err = nicsOf(machine, body.Local, !s.flat)
 	if err == nil {
+		err = s.giveRoutes(r.Wanted.NICs)
+	}
+	if err == nil {
 		err = checkZvols(machine, body.Local.Zvols)
 	}
 	return r, err
+}
+
+// giveRoutes gives NICs the routes that were sent for their VPCs.
+func (s *server) giveRoutes(nics []record.NIC) *api.Error {
+	for i, n := range nics {
+		if !n.OPTE {
+			continue
+		}
+		n, err := s.routes.For(n)
+		if err == nil {
+			nics[i], err = n.Normal()
+		}
+		if err != nil {
+			return api.Internal(err)
+		}
+	}
+	return nil
 }
 
 // machineOf is the spec of a body, which may have in it what its version knows
 // (omicron sled-agent/types/versions): 29 brought sockets and SMBIOS tables, 44
 // the write cache of NVMe disks, and wants it of each.
 func machineOf(v api.Version, body api.Register) (spec.Document, *api.Error) {
-	d, err := spec.Parse(body.Spec, spec.ParseOptions{})
+	d, err := spec.Parse(body.NamedSpec(), spec.ParseOptions{})
 	if err != nil {
 		return d, api.BadRequest("vmm_spec: " + err.Error())
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/agent/reconciler"
+	"github.com/sledctl/sledctl/agent/vpcs"
 	"github.com/sledctl/sledctl/illumos/naming"
 )
 
@@ -32,6 +33,7 @@ type server struct {
 	names      naming.Prefixes
 	flat       bool // NICs of VPCs are put on the guest link as they are
 	work       *work
+	routes     *vpcs.Routes // that the control plane has sent
 	logs       Logs
 	logData    LogData
 	following  Follow

@@ -111,6 +111,14 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("GET", "/keeper", "", 200)
 	call("PUT", "/keeper", `{"keeper":"fleet","from":"nexus"}`, 409)
 	call("PUT", "/instances/"+uuid.NewString()+"/registration", `{"propolis_id":"7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99","generation":1,"document":{}}`, 400) // the operator's
+	const mapping = `{"physical_host_ip":"fd00:1122:3344:102::1","virtual_ip":"172.30.0.77","virtual_mac":"A8:40:25:FF:00:77","vni":100}`
+	call("GET", "/v2p", "", 200) // the sled has no VPCs
+	call("PUT", "/v2p", mapping, 400)
+	call("DELETE", "/v2p", mapping, 400)
+	call("GET", "/vpc-routes", "", 200)
+	call("PUT", "/vpc-routes", `[{"id":{"kind":{"type":"system"},"vni":100},"routes":[]}]`, 204)
+	call("PUT", "/eip-gateways", `{"mappings":{}}`, 204)
+	call("PUT", "/vpc/7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a98/firewall/rules", `{"vni":100,"rules":[]}`, 400)
 	call("GET", "/operations", "", 200)
 	call("GET", "/operations?last=0", "", 400)
 	call("GET", "/operation-events?last=5", "", 200)

@@ -1,11 +1,17 @@
 package commands_test
 
 import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/test/sledtest"
@@ -122,5 +128,140 @@ func TestNICsInVPCsArePorts(t *testing.T) {
 	noVMs(s)
 	if out := s.Run("reap --dry-run -H --columns kind,name"); strings.Contains(out, "port") {
 		t.Errorf("%s", out)
+	}
+}
+
+// portOf shows what a port lets through, and where to.
+func portOf(t *testing.T, s *sledtest.Operator, name string) (seen []string) {
+	t.Helper()
+	if err := s.World().View(t.Context(), func(tx *world.Tx) error {
+		for _, p := range tx.OPTE().Ports {
+			for _, table := range []string{"firewall in", "firewall out", "router out"} {
+				for _, r := range p.Rules[table].Rules {
+					if p.Name == name {
+						seen = append(seen, strings.Join(r.Predicates, " ")+" "+r.Action)
+					}
+				}
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(seen)
+	return seen
+}
+
+// A control plane changes the firewall and the routes of a VPC under its VMs, which run on: what it says is so
+// after a restart of the agent, and after a reboot; the versions of routes are unknown then, so that they are sent
+// again, as to a sled agent. A VM that is registered later has the routes, too.
+func TestVPCsOfLivingVMs(t *testing.T) {
+	s := sledtest.New(t, sim.Options{Seed: 1, M2: 1, U2: 1, Mode: world.Helios}, vpcs)
+	s.Run("bootstrap")
+	a := s.StartAgent(t, s.Host())
+	d, err := dropshottest.Open("sled-agent-48.0.0.json")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	ask := func(method, path, body string, want int) string {
+		t.Helper()
+		status, answer := a.Send(method, path, sledtest.LatestAPI, body)
+		if status != want {
+			t.Fatalf("%s %s: %d %s", method, path, status, answer)
+		}
+		if d != nil && want < 400 {
+			r := httptest.NewRequest(method, "http://sled"+path, strings.NewReader(body))
+			r.Header = http.Header{"Content-Type": {"application/json"}, "Api-Version": {sledtest.LatestAPI}}
+			hold(t, d, r, body, &http.Response{StatusCode: want, Header: http.Header{"Content-Type": {"application/json"}}}, []byte(answer))
+		}
+		return answer
+	}
+	first, later := uuid.NewString(), uuid.NewString()
+	body := inVPC(t, uuid.NewString())
+	nic := body["local_config"].(map[string]any)["nics"].([]any)[0]
+	ask("PUT", "/vmms/"+first, body.Text(t), 200)
+	a.Want(first, "running")
+	a.Eventually(first, "running")
+	machine := s.Run("propolis get --instance vm-" + body["instance_id"].(string) + " -H")
+
+	rules := sledtest.Registration{"vni": 100, "rules": []any{map[string]any{
+		"status": "enabled", "direction": "inbound", "action": "allow", "priority": 100, "targets": []any{nic},
+		"filter_hosts": nil, "filter_protocols": nil, "filter_ports": []any{"443"},
+	}}}.Text(t)
+	const router = `"version":{"router_id":"6c8b3f8a-1111-4222-8333-444455556666","version":`
+	routes := func(version, dest string) string {
+		return `[{"id":{"kind":{"type":"system"},"vni":100},` + router + version + `},"routes":[{"dest":"172.30.0.0/22","target":{"type":"vpc_subnet","value":"172.30.0.0/22"}},` +
+			`{"dest":"fd00::/8","target":{"type":"drop"}},{"dest":"` + dest + `","target":{"type":"internet_gateway","value":{"type":"instance","value":"6c8b3f8a-1111-4222-8333-444455556677"}}}]},` +
+			`{"id":{"kind":{"type":"custom","subnet":"172.30.0.0/22"},"vni":100},"routes":[{"dest":"10.9.0.0/16","target":{"type":"ip","value":"172.30.0.9"}}]},` +
+			`{"id":{"kind":{"type":"system"},"vni":7},"routes":[]}]`
+	}
+	want := func(why, name, dest string) {
+		t.Helper()
+		got, all := portOf(t, s, name), []string{
+			"inner.ip.dst=" + dest + " Meta: Target = IG(None)", "inner.ip.dst=10.9.0.0/16 Meta: Target = IP: 172.30.0.9", "inner.ip.dst=172.30.0.0/22 Meta: Target = Subnet: 172.30.0.0/22",
+		}
+		if name == "vnic_propolis_guest0" {
+			all = append(all, "inner.ulp.dst=443 Stateful Allow")
+		}
+		got = slices.DeleteFunc(got, func(one string) bool { return strings.HasPrefix(one, "any(") })
+		if slices.Sort(all); !slices.Equal(got, all) {
+			t.Errorf("%s: %q, want %q", why, got, all)
+		}
+	}
+	ask("PUT", "/vpc/"+uuid.NewString()+"/firewall/rules", rules, 204)
+	ask("PUT", "/eip-gateways", `{"mappings":{"`+uuid.NewString()+`":{"203.0.113.9":["`+uuid.NewString()+`"]}}}`, 204)
+	if got := ask("GET", "/vpc-routes", "", 200); got != `[{"id":{"kind":{"type":"system"},"vni":100}},{"id":{"kind":{"type":"custom","subnet":"172.30.0.0/22"},"vni":100}}]` {
+		t.Error(got)
+	}
+	ask("PUT", "/vpc-routes", routes("2", "0.0.0.0/0"), 204)
+	want("told", "vnic_propolis_guest0", "0.0.0.0/0")
+	ask("PUT", "/vpc-routes", routes("1", "10.0.0.0/8"), 204)
+	want("an older version", "vnic_propolis_guest0", "0.0.0.0/0")
+	ask("PUT", "/vpc-routes", routes("3", "10.0.0.0/8"), 204)
+	want("a newer version", "vnic_propolis_guest0", "10.0.0.0/8")
+	if got := ask("GET", "/vpc-routes", "", 200); !strings.Contains(got, router+`3}`) {
+		t.Error(got)
+	}
+	if now := s.Run("propolis get --instance vm-" + body["instance_id"].(string) + " -H"); now != machine {
+		t.Errorf("the VM is another: %s, was %s", now, machine)
+	}
+	if out := s.Run("instance get --diff vm-" + body["instance_id"].(string)); strings.Contains(out, "other firewall") {
+		t.Error(out)
+	}
+	next := inVPC(t, uuid.NewString())
+	local := next["local_config"].(map[string]any)
+	other := local["nics"].([]any)[0].(map[string]any)
+	other["mac"], next["propolis_addr"], local["firewall_rules"] = "A8:40:25:FF:00:02", "[fd00:1122:3344:101::78]:12400", []any{}
+	other["ip_config"].(map[string]any)["value"].(map[string]any)["ip"] = "172.30.0.6"
+	ask("PUT", "/vmms/"+later, next.Text(t), 200)
+	a.Want(later, "running")
+	a.Eventually(later, "running")
+	want("registered later", "vnic_propolis_guest1", "10.0.0.0/8")
+
+	// Where other addresses are, the driver alone knows.
+	const mapping = `{"physical_host_ip":"fd00:1122:3344:102::1","virtual_ip":"172.30.0.77","virtual_mac":"A8:40:25:FF:00:77","vni":100}`
+	ask("PUT", "/v2p", mapping, 204)
+	ask("PUT", "/v2p", strings.Replace(mapping, ":102:", ":103:", 1), 204)
+	if got := ask("GET", "/v2p", "", 200); strings.Count(got, "virtual_ip") != 3 || !strings.Contains(got, strings.Replace(mapping, ":102:", ":103:", 1)) {
+		t.Error(got)
+	}
+	ask("DELETE", "/v2p", mapping, 204)
+	ask("DELETE", "/v2p", mapping, 204)
+	if got := ask("GET", "/v2p", "", 200); strings.Count(got, "virtual_ip") != 2 {
+		t.Error(got)
+	}
+	ask("PUT", "/v2p", strings.Replace(mapping, "fd00:1122:3344:102::1", "10.0.0.1", 1), 400)
+	ask("PUT", "/vpc/"+uuid.NewString()+"/firewall/rules", `{"vni":100,"rules":[{"direction":"up"}]}`, 400)
+
+	a.Stop()
+	a = s.StartAgent(t, s.Host())
+	if got := ask("GET", "/vpc-routes", "", 200); strings.Contains(got, router) {
+		t.Error(got)
+	}
+	want("after a restart", "vnic_propolis_guest0", "10.0.0.0/8")
+	ask("PUT", "/vpc-routes", routes("3", "10.0.0.0/8"), 204)
+	want("sent again", "vnic_propolis_guest0", "10.0.0.0/8")
+	if out := s.Run("reap --dry-run -H --columns kind,verdict"); strings.Contains(out, "orphan") || strings.Contains(out, "unknown") {
+		t.Error(out)
 	}
 }

@@ -16,6 +16,7 @@ var free = map[string]string{
 	"sledctl vnic create":       "the name of a new VNIC",
 	"sledctl sim napi request":  "a method and a path of HTTP",
 	"sledctl sim nexus request": "a method and a path of HTTP",
+	"sledctl sim nexus place":   "the names of new instances",
 }
 
 // What names something that exists can be completed.

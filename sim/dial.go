@@ -29,7 +29,7 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 		case tx.State.NAPI != nil && tx.State.NAPI.Address == address:
 			near = napi.Handler(h.sled.world)
 		case tx.State.Nexus != nil && tx.State.Nexus.Address == address:
-			near = h.sled.plane()
+			near = h.sled.planeHandler(h.sled.world)
 		case address == packages.Server && tx.State.Mode == world.OmniOS:
 			near = http.NotFoundHandler()
 		}

@@ -41,7 +41,9 @@ func (s *Sled) InitNexus(ctx context.Context, o NexusOptions) error {
 	made.Later, made.Token = o.Later, o.Token
 	return s.world.Update(ctx, func(tx *world.Tx) error {
 		if old := tx.State.Nexus; old != nil {
-			made.VMs, made.Seq, made.News, made.Registered = old.VMs, old.Seq, old.News, old.Registered
+			kept := *old
+			kept.Address, kept.Era, kept.Sleds, kept.Later, kept.Token = made.Address, made.Era, made.Sleds, made.Later, made.Token
+			made = &kept
 		}
 		tx.TouchAround()
 		tx.State.Nexus = made
@@ -60,7 +62,13 @@ func (s *Sled) planeIn(w *world.World) nexus.Plane {
 	if dial == nil {
 		dial = dialAgent
 	}
-	return nexus.Plane{World: w, Dial: dial, Go: func(do func(context.Context)) { s.left.Go(func() { do(s.ctx) }) }}
+	p := nexus.Plane{World: w, Dial: dial, Go: func(do func(context.Context)) { s.left.Go(func() { do(s.ctx) }) }}
+	if s.Observe != nil {
+		p.Observe = func(e nexus.Sent) {
+			s.Observe(Exchange{Of: OfSledAgent, Method: e.Method, URI: e.URL.RequestURI(), Header: e.Request.Header, Body: e.Body, Status: e.Status, ReplyHeader: e.Header, Reply: e.Reply})
+		}
+	}
+	return p
 }
 
 func dialAgent(ctx context.Context, address string) (net.Conn, error) {
@@ -156,7 +164,7 @@ func (s *Sled) ServeNexus(ctx context.Context, ready func(address string)) error
 	if err := s.withNexus(ctx, func(n *world.Nexus) { address = n.Address }); err != nil {
 		return err
 	}
-	return serveOn(ctx, address, s.plane(), ready)
+	return serveOn(ctx, address, s.planeHandler(s.world), ready)
 }
 
 func serveOn(ctx context.Context, address string, answer http.Handler, ready func(address string)) error {

@@ -8,8 +8,15 @@ import (
 	"os"
 )
 
-// Exchange is a request to a server of the sled, and its answer.
+// Whose API an exchange is of, if it is not Propolis'.
+const (
+	OfSledAgent = "sled-agent"
+	OfNexus     = "nexus" // its internal API
+)
+
+// Exchange is a request to a server of the sled, or to one near it, and its answer.
 type Exchange struct {
+	Of     string      `json:"of,omitempty"` // empty: Propolis
 	Method string      `json:"method"`
 	URI    string      `json:"uri"` // path and query
 	Header http.Header `json:"header"`
@@ -44,7 +51,9 @@ func Record(name string) func(Exchange) {
 
 // observed tells Observe of what a handler is asked and answers. A request whose sender
 // died before its whole body had arrived is none, nor is one that was neither read nor answered.
-func (s *Sled) observed(h http.Handler) http.Handler {
+func (s *Sled) observed(h http.Handler) http.Handler { return s.observedAs("", h) }
+
+func (s *Sled) observedAs(of string, h http.Handler) http.Handler {
 	if s.Observe == nil {
 		return h
 	}
@@ -52,7 +61,7 @@ func (s *Sled) observed(h http.Handler) http.Handler {
 		body := &observedBody{ReadCloser: r.Body}
 		r.Body = body
 		reply := &observedReply{ResponseWriter: w}
-		e := Exchange{Method: r.Method, URI: r.URL.RequestURI(), Header: r.Header.Clone()}
+		e := Exchange{Of: of, Method: r.Method, URI: r.URL.RequestURI(), Header: r.Header.Clone()}
 		defer func() {
 			if reply.status != 0 && reply.status != http.StatusSwitchingProtocols {
 				_, _ = io.Copy(io.Discard, body) // what was refused before it was read was said

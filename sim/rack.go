@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/sledctl/sledctl/sim/nexus"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -21,11 +22,14 @@ func (s *Sled) planeOfRack(ctx context.Context, address string) (http.Handler, e
 			there = tx.State.Nexus != nil && tx.State.Nexus.Address == address
 			return nil
 		}); err == nil && there {
-			return s.planeIn(n.World), nil
+			return s.planeHandler(n.World), nil
 		}
 	}
 	return nil, err
 }
+
+// planeHandler answers for the control plane in a world, and reports each request.
+func (s *Sled) planeHandler(w *world.World) http.Handler { return s.observedAs(OfNexus, s.planeIn(w)) }
 
 // NexusSled is a sled that the control plane knows.
 type NexusSled struct {
@@ -61,3 +65,51 @@ func (s *Sled) DecommissionSled(ctx context.Context, id string) error {
 
 // ErrNoSled is a sled that the control plane does not know.
 var ErrNoSled = errors.New("no such sled is known to the control plane")
+
+// NexusInstance is an instance of the control plane's, and what it knows of its VM.
+type NexusInstance struct {
+	world.NexusInstance
+	State string
+}
+
+// NexusInstances are those that the control plane runs, by their names. Errors: ErrNoNexus.
+func (s *Sled) NexusInstances(ctx context.Context) (all []NexusInstance, err error) {
+	err = s.withNexus(ctx, func(n *world.Nexus) {
+		for _, name := range slices.Sorted(maps.Keys(n.Instances)) {
+			i := NexusInstance{NexusInstance: *n.Instances[name]}
+			if vm := n.VMs[i.VM]; vm != nil {
+				i.State = vm.State
+			}
+			all = append(all, i)
+		}
+	})
+	return all, err
+}
+
+// NexusVMWanted is how large an instance is.
+type NexusVMWanted = nexus.Wanted
+
+// PlaceInNexus has the control plane make an instance, on the sled that has most left. Errors: ErrNoNexus; those of nexus.Plane.Place.
+func (s *Sled) PlaceInNexus(ctx context.Context, w NexusVMWanted) error {
+	if err := s.withNexus(ctx, func(*world.Nexus) {}); err != nil {
+		return err
+	}
+	return s.plane().Place(ctx, w)
+}
+
+// ReconcileNexus has the control plane tell its sleds once what they should have, and make VMs that have failed
+// again. Errors: ErrNoNexus; those of nexus.Plane.Reconcile.
+func (s *Sled) ReconcileNexus(ctx context.Context) error {
+	if err := s.withNexus(ctx, func(*world.Nexus) {}); err != nil {
+		return err
+	}
+	return s.plane().Reconcile(ctx)
+}
+
+// MigrateInNexus has the control plane move the VM of an instance. Errors: ErrNoNexus; those of nexus.Plane.Migrate.
+func (s *Sled) MigrateInNexus(ctx context.Context, name, sled string) error {
+	if err := s.withNexus(ctx, func(*world.Nexus) {}); err != nil {
+		return err
+	}
+	return s.plane().Migrate(ctx, name, sled)
+}

@@ -267,3 +267,25 @@ func readRegister(body, local fields) (Register, error) {
 func ValidHostname(s string) bool {
 	return len(s) <= 253 && regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*$`).MatchString(s)
 }
+
+// NamedSpec is the spec with a name for each backend of a NIC: a control plane leaves it to the sled, which gives it
+// one when it makes the port (omicron nexus/src/app/instance_platform, sled-agent/src/instance.rs). Until then it is the
+// backend's key.
+func (r Register) NamedSpec() []byte {
+	var spec, components fields
+	if json.Unmarshal(r.Spec, &spec) != nil || json.Unmarshal(spec["components"], &components) != nil {
+		return r.Spec
+	}
+	for key, data := range components {
+		var part struct {
+			Type      string         `json:"type"`
+			Component map[string]any `json:"component"`
+		}
+		if json.Unmarshal(data, &part) == nil && part.Type == "virtio_network_backend" && part.Component["vnic_name"] == "" {
+			part.Component["vnic_name"] = key
+			components[key] = encode(part)
+		}
+	}
+	spec["components"] = encode(components)
+	return encode(spec)
+}

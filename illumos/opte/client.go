@@ -92,6 +92,7 @@ func failure(c host.Command, r host.Result) error {
 	for form, kind := range map[string]error{
 		`netadm failed not found: link [^ ]+ not found`:                                                                   host.ErrNotFound,
 		`command [A-Za-z]+ failed: PortNotFound\("[^"]*"\)`:                                                               host.ErrNotFound,
+		`could not delete entry -- no matching rule found`:                                                                host.ErrNotFound,
 		`netadm failed dlmgmtd: link id creation failed: 17`:                                                              host.ErrExists,
 		`command CreateXde failed: PortExists\("[^"]*"\)`:                                                                 host.ErrExists,
 		`command CreateXde failed: MacExists \{ .* \}`:                                                                    ErrMACInUse,

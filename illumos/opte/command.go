@@ -57,3 +57,7 @@ func setRulesCommand(s SetRules) host.Command {
 func addRouteCommand(s AddRoute) host.Command {
 	return opteadm("add-router-entry", "-p", s.Port, s.Route.Dest.String(), s.Route.Target, s.Route.class())
 }
+
+func removeRouteCommand(s RemoveRoute) host.Command {
+	return opteadm("del-router-entry", "-p", s.Port, s.Route.Dest.String(), s.Route.Target, s.Route.class())
+}

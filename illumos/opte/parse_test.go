@@ -16,18 +16,18 @@ func TestCommandLines(t *testing.T) {
 		"opteadm dump-layer -p opte0 firewall": layerCommand("opte0", "firewall"),
 		"opteadm set-xde-underlay net0 net1":   setUnderlayCommand(underlay),
 		"opteadm delete-xde opte0":             deleteCommand("opte0"),
-		"opteadm add-router-entry -p opte0 10.0.0.0/8 ip4=172.30.0.9 custom": addRouteCommand(AddRoute{"opte0", mac, route(t, "10.1.1.1/8 ip4=172.30.0.9 custom")}),
+		"opteadm add-router-entry -p opte0 10.0.0.0/8 ip4=172.30.0.9 custom": addRouteCommand(AddRoute{"opte0", mac, route(t, "10.1.1.1/8 ip4=172.30.0.9 custom"), false}),
 		"opteadm create-xde opte0 --guest-mac 02:08:20:a1:00:0f --private-ip 172.30.0.5 --vpc-subnet 172.30.0.0/24 --gateway-mac a8:40:25:ff:77:77 --gateway-ip 172.30.0.1 --vpc-vni 100 --src-underlay-addr fd00:1122:3344:101::1": createCommand(four()),
 	} {
 		if got := c.Shell(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	c := setRulesCommand(SetRules{"opte0", mac, rules(t, "priority=1 action=deny dir=out")})
+	c := setRulesCommand(SetRules{Port: "opte0", MAC: mac, Rules: rules(t, "priority=1 action=deny dir=out")})
 	if got, want := string(c.Stdin), "dir=out action=deny priority=1 hosts=any protocol=any port=any\n"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	c = setRulesCommand(SetRules{"opte0", mac, rules(t, "priority=1 action=deny dir=out port=7-9,12")})
+	c = setRulesCommand(SetRules{Port: "opte0", MAC: mac, Rules: rules(t, "priority=1 action=deny dir=out port=7-9,12")})
 	if got, want := string(c.Stdin), "dir=out action=deny priority=1 hosts=any protocol=any port=7,8,9,12\n"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

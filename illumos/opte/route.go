@@ -1,10 +1,15 @@
 package opte
 
 import (
+	"cmp"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 // Route says where a port sends what its guest sends to a destination. What has no route is
@@ -95,4 +100,87 @@ func (r Route) row() Row {
 		row.Action = "Meta: Target = Subnet: " + value
 	}
 	return row
+}
+
+// routeOf is the route that a row shows; false: it is none, e.g. that for multicast, which each port has.
+func routeOf(row Row) (Route, bool) {
+	if row.In || len(row.Predicates) != 1 {
+		return Route{}, false
+	}
+	text := strings.TrimPrefix(strings.TrimPrefix(row.Predicates[0], "inner.ip.dst="), "inner.ip6.dst=")
+	dest, err := netip.ParsePrefix(text)
+	if err != nil || text == row.Predicates[0] {
+		return Route{}, false
+	}
+	family := map[bool]string{true: "4", false: "6"}[dest.Addr().Is4()]
+	target, meta := strings.CutPrefix(row.Action, "Meta: Target = ")
+	kind, value, _ := strings.Cut(target, ": ")
+	switch id, named := strings.CutPrefix(target, "IG(Some("); {
+	case row.Action == "Deny":
+		target = "drop"
+	case meta && target == "IG(None)":
+		target = "ig"
+	case meta && named:
+		target = "ig=" + strings.TrimSuffix(id, "))")
+	case meta && kind == "IP":
+		target = "ip" + family + "=" + value
+	case meta && kind == "Subnet":
+		target = "sub" + family + "=" + value
+	}
+	class := "custom"
+	if row.Priority%2 == 1 {
+		class = "system"
+	}
+	r, err := ParseRoute(dest.String() + " " + target + " " + class)
+	return r, err == nil && r.row().key() == row.key()
+}
+
+// comesFirst is host.ErrNotFound where no row is to a route's destination, and host.ErrState where the
+// first one is another.
+func (r Route) comesFirst(rows []Row) error {
+	i := slices.IndexFunc(rows, func(row Row) bool { return slices.Equal(row.Predicates, r.row().Predicates) })
+	switch {
+	case i < 0:
+		return fmt.Errorf("it has none to %s: %w", r.Dest, host.ErrNotFound)
+	case rows[i].key() != r.row().key():
+		return fmt.Errorf("its first one to %s is another: %w", r.Dest, host.ErrState)
+	}
+	return nil
+}
+
+// Reroute is what gives a port exactly these routes: what is to be removed, in order, and what is to be added
+// then. Of those to one destination only the first can be removed, so that one that stays may go first, and
+// come again. What is no route stays.
+func (in Inside) Reroute(wanted []Route) (remove, add []Route) {
+	has := map[netip.Prefix][]Route{}
+	var dests []netip.Prefix
+	for _, row := range in.Router {
+		if r, ok := routeOf(row); ok {
+			if has[r.Dest] == nil {
+				dests = append(dests, r.Dest)
+			}
+			has[r.Dest] = append(has[r.Dest], r)
+		}
+	}
+	stay := map[Route]bool{}
+	for _, dest := range dests {
+		gone := 0 // up to the last that is not wanted, or is there twice
+		for i, r := range has[dest] {
+			if !slices.Contains(wanted, r) || slices.Contains(has[dest][i+1:], r) {
+				gone = i + 1
+			}
+		}
+		remove = append(remove, has[dest][:gone]...)
+		for _, r := range has[dest][gone:] {
+			stay[r] = true
+		}
+	}
+	for _, r := range wanted {
+		if !stay[r] && !slices.Contains(add, r) {
+			add = append(add, r)
+		}
+	}
+	// Taken back newest first, each is then the first to its destination.
+	slices.SortStableFunc(add, func(a, b Route) int { return cmp.Compare(b.row().Priority, a.row().Priority) })
+	return remove, add
 }

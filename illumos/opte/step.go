@@ -41,15 +41,26 @@ type Create struct {
 type Delete struct{ Name, MAC string }
 
 // SetRules gives a port these rules, and takes all others off, at once. The port must be the one that was
-// meant (*OtherError).
+// meant (*OtherError). Where the port stays if that is taken back, it gets those of Before.
 type SetRules struct {
 	Port, MAC string
 	Rules     []Rule
+	Stays     bool
+	Before    []Rule
 }
 
 // AddRoute gives a port a route that it does not have: opteadm would add it a second time. Errors:
 // host.ErrExists, *OtherError.
 type AddRoute struct {
+	Port, MAC string
+	Route     Route
+	Stays     bool // the port, if that is taken back
+}
+
+// RemoveRoute takes a route off a port. It must be the first one to its destination, for opteadm removes
+// that one, whatever its target and class are (PartialEq of Rule<Finalized> in lib/opte/src/engine/rule.rs). Errors:
+// host.ErrNotFound; host.ErrState where another one comes first; *OtherError.
+type RemoveRoute struct {
 	Port, MAC string
 	Route     Route
 }
@@ -69,6 +80,9 @@ func (SetRules) Verb() string { return "opte.set-rules" }
 // Verb names the step.
 func (AddRoute) Verb() string { return "opte.add-route" }
 
+// Verb names the step.
+func (RemoveRoute) Verb() string { return "opte.remove-route" }
+
 // Undo is nil: another program may have set them, and uses them.
 func (SetUnderlay) Undo() any { return nil }
 
@@ -78,11 +92,24 @@ func (s Create) Undo() any { return Delete{Name: s.Name, MAC: s.MAC} }
 // Undo is nil.
 func (Delete) Undo() any { return nil }
 
-// Undo is nil: the rules go with the port.
-func (SetRules) Undo() any { return nil }
+// Undo sets those of before; nil where they go with the port.
+func (s SetRules) Undo() any {
+	if !s.Stays {
+		return nil
+	}
+	return SetRules{Port: s.Port, MAC: s.MAC, Rules: s.Before, Stays: true, Before: s.Rules}
+}
 
-// Undo is nil: the route goes with the port.
-func (AddRoute) Undo() any { return nil }
+// Undo is RemoveRoute; nil where the route goes with the port.
+func (s AddRoute) Undo() any {
+	if !s.Stays {
+		return nil
+	}
+	return RemoveRoute{s.Port, s.MAC, s.Route}
+}
+
+// Undo is AddRoute.
+func (s RemoveRoute) Undo() any { return AddRoute{s.Port, s.MAC, s.Route, true} }
 
 // Explain is the set-xde-underlay.
 func (s SetUnderlay) Explain() []host.Line {
@@ -105,6 +132,11 @@ func (s SetRules) Explain() []host.Line { return []host.Line{host.CommandLine(se
 
 // Explain is the add-router-entry.
 func (s AddRoute) Explain() []host.Line { return []host.Line{host.CommandLine(addRouteCommand(s))} }
+
+// Explain is the del-router-entry.
+func (s RemoveRoute) Explain() []host.Line {
+	return []host.Line{host.CommandLine(removeRouteCommand(s))}
+}
 
 // Do sets them.
 func (s SetUnderlay) Do(ctx context.Context, h host.Host) error {
@@ -220,6 +252,25 @@ func (s AddRoute) Do(ctx context.Context, h host.Host) error {
 	}
 	if err != nil {
 		return fmt.Errorf("add a route to port %s: %w", s.Port, err)
+	}
+	return nil
+}
+
+// Do takes it off.
+func (s RemoveRoute) Do(ctx context.Context, h host.Host) error {
+	err := meant(ctx, h, s.Port, s.MAC)
+	var rows []Row
+	if err == nil {
+		rows, err = layer(ctx, h, s.Port, "router")
+	}
+	if err == nil {
+		err = s.Route.comesFirst(rows)
+	}
+	if err == nil {
+		_, err = run(ctx, h, removeRouteCommand(s))
+	}
+	if err != nil {
+		return fmt.Errorf("take a route off port %s: %w", s.Port, err)
 	}
 	return nil
 }

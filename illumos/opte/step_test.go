@@ -2,7 +2,10 @@ package opte
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -54,7 +57,22 @@ func state(t *testing.T, s *sim.Sled) any {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return seen
+	slices.SortFunc(seen.V2P, func(a, b world.OPTEMapping) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	var text strings.Builder // what is kept changes in its place
+	for _, p := range seen.Ports {
+		own := *p
+		own.Rules = nil
+		fmt.Fprintf(&text, "%+v\n", own)
+		for _, table := range slices.Sorted(maps.Keys(p.Rules)) {
+			for _, r := range p.Rules[table].Rules {
+				fmt.Fprintf(&text, "%s %s %d %q %s\n", p.Name, table, r.Priority, r.Predicates, r.Action)
+			}
+		}
+	}
+	for _, l := range seen.Links {
+		fmt.Fprintf(&text, "%+v\n", *l)
+	}
+	return text.String() + fmt.Sprint(seen.V2P)
 }
 
 func newSled(t *testing.T, mode world.Mode) *sim.Sled {
@@ -65,6 +83,12 @@ func newSled(t *testing.T, mode world.Mode) *sim.Sled {
 }
 
 var underlay = SetUnderlay{"net0", "net1"}
+
+// Where an address is, and where it has gone.
+var (
+	far     = Mapping{VNI: 100, IP: netip.MustParseAddr("172.30.0.77"), MAC: "a8:40:25:ff:00:77", Physical: netip.MustParseAddr("fd00:1122:3344:102::1")}
+	farther = Mapping{VNI: 100, IP: far.IP, MAC: far.MAC, Physical: netip.MustParseAddr("fd00:1122:3344:103::1")}
+)
 
 func rules(t *testing.T, texts ...string) (all []Rule) {
 	t.Helper()
@@ -101,9 +125,15 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Step: four(), Sled: on(underlay), Again: host.ErrExists, Kinds: kinds},
 		steptest.Case{Name: "with addresses outside", Step: outside(), Sled: on(underlay), Again: host.ErrExists, Kinds: kinds},
 		steptest.Case{Name: "of IPv6", Step: six(), Sled: on(underlay), Again: host.ErrExists, Kinds: kinds},
-		steptest.Case{Step: SetRules{"opte0", mac, rules(t, "dir=in action=allow priority=10 protocol=tcp port=22,23,80 hosts=ip=172.30.0.7", "dir=out action=deny priority=5")}, Sled: on(underlay, four()), Kinds: kinds},
+		steptest.Case{Step: SetRules{Port: "opte0", MAC: mac, Rules: rules(t, "dir=in action=allow priority=10 protocol=tcp port=22,23,80 hosts=ip=172.30.0.7", "dir=out action=deny priority=5")}, Sled: on(underlay, four()), Kinds: kinds},
 		steptest.Case{Name: "none", Step: SetRules{Port: "opte0", MAC: mac}, Sled: on(underlay, four()), Kinds: kinds},
-		steptest.Case{Step: AddRoute{"opte0", mac, route(t, "0.0.0.0/0 ig")}, Sled: on(underlay, four()), Again: host.ErrExists, Kinds: kinds},
+		steptest.Case{Name: "in the place of others", Step: SetRules{"opte0", mac, rules(t, "dir=out action=deny priority=5"), true, rules(t, "dir=in action=allow priority=1")}, Sled: on(underlay, four(), SetRules{Port: "opte0", MAC: mac, Rules: rules(t, "dir=in action=allow priority=1")}), Kinds: kinds},
+		steptest.Case{Step: AddRoute{"opte0", mac, route(t, "0.0.0.0/0 ig"), false}, Sled: on(underlay, four()), Again: host.ErrExists, Kinds: kinds},
+		steptest.Case{Name: "of a port that stays", Step: AddRoute{"opte0", mac, route(t, "0.0.0.0/0 ig"), true}, Sled: on(underlay, four()), Again: host.ErrExists, Kinds: kinds},
+		steptest.Case{Step: RemoveRoute{"opte0", mac, route(t, "0.0.0.0/0 ig")}, Sled: on(underlay, four(), AddRoute{"opte0", mac, route(t, "0.0.0.0/0 ig"), false}), Again: host.ErrNotFound, Kinds: kinds},
+		steptest.Case{Step: SetMapping{Mapping: far}, Sled: on(), Again: host.ErrExists, Kinds: kinds},
+		steptest.Case{Name: "in the place of another", Step: SetMapping{Mapping: farther, Before: &far}, Sled: on(SetMapping{Mapping: far}), Again: host.ErrState, Kinds: kinds},
+		steptest.Case{Step: ClearMapping{far}, Sled: on(SetMapping{Mapping: far}), Again: host.ErrNotFound, Kinds: kinds},
 		steptest.Case{Step: Delete{"opte0", mac}, Sled: on(underlay, four()), Again: host.ErrNotFound, Kinds: kinds},
 	)
 }
@@ -116,9 +146,9 @@ func TestWhatAPortWasTold(t *testing.T) {
 		"dir=in action=allow priority=7 protocol=icmp6:128,0-3", "dir=out action=deny priority=1 hosts=ip=fd00::1", "dir=out action=allow priority=0 protocol=arp", "dir=in action=allow priority=9 protocol=icmp6:1", "dir=out action=allow priority=3",
 	)
 	routes := []Route{route(t, "172.30.0.9/24 sub4=172.30.0.0/24"), route(t, "0.0.0.0/0 ig"), route(t, "10.0.0.0/8 ip4=172.30.0.9 custom"), route(t, "10.1.0.0/16 drop"), route(t, "10.2.0.0/16 ig=6c8b3f8a-1111-4222-8333-444455556666")}
-	steps := []steptest.Step{underlay, four(), six(), SetRules{"opte0", mac, all}, AddRoute{"opte1", six().MAC, route(t, "::/0 ip6=fd77::9")}, AddRoute{"opte1", six().MAC, route(t, "fd77::/64 sub6=fd77::/64")}}
+	steps := []steptest.Step{underlay, four(), six(), SetRules{Port: "opte0", MAC: mac, Rules: all}, AddRoute{"opte1", six().MAC, route(t, "::/0 ip6=fd77::9"), false}, AddRoute{"opte1", six().MAC, route(t, "fd77::/64 sub6=fd77::/64"), false}}
 	for _, r := range routes {
-		steps = append(steps, AddRoute{"opte0", mac, r})
+		steps = append(steps, AddRoute{"opte0", mac, r, false})
 	}
 	steptest.Does(t, s.Host(), steps...)
 	in, err := Look(t.Context(), s.Host(), "opte0")
@@ -171,7 +201,7 @@ func TestAPortIsRefused(t *testing.T) {
 		"its MAC is in use":      {world.Helios, []steptest.Step{underlay, four()}, another, ErrMACInUse},
 		"another one's deletion": {world.Helios, []steptest.Step{underlay, four()}, Delete{"opte0", six().MAC}, host.ErrRefused},
 		"another one's rules":    {world.Helios, []steptest.Step{underlay, four()}, SetRules{Port: "opte0", MAC: six().MAC}, host.ErrRefused},
-		"another one's route":    {world.Helios, []steptest.Step{underlay, four()}, AddRoute{"opte0", six().MAC, route(t, "0.0.0.0/0 ig")}, host.ErrRefused},
+		"another one's route":    {world.Helios, []steptest.Step{underlay, four()}, AddRoute{"opte0", six().MAC, route(t, "0.0.0.0/0 ig"), false}, host.ErrRefused},
 		"a missing port":         {world.Helios, []steptest.Step{underlay}, SetRules{Port: "opte0", MAC: mac}, host.ErrNotFound},
 		"a gateway outside":      {world.Helios, []steptest.Step{underlay}, elsewhere, nil},
 		"its own gateway":        {world.Helios, []steptest.Step{underlay}, own, nil},
@@ -239,4 +269,60 @@ func TestABusyPortIsTriedAgain(t *testing.T) {
 			t.Error(err, time.Since(began))
 		}
 	})
+}
+
+// A port is given exactly its routes. Of those to one destination, only the first can be removed.
+func TestReroute(t *testing.T) {
+	for why, c := range map[string]struct{ has, wanted, remove, add string }{
+		"as it is":                          {"10.0.0.0/8 ig", "10.0.0.0/8 ig", "", ""},
+		"others":                            {"10.0.0.0/8 ig;10.1.0.0/16 drop", "10.2.0.0/16 drop", "10.1.0.0/16 drop;10.0.0.0/8 ig", "10.2.0.0/16 drop"},
+		"the first goes":                    {"10.0.0.0/8 ig;10.0.0.0/8 drop custom", "10.0.0.0/8 ig", "10.0.0.0/8 drop custom", ""},
+		"one behind it goes":                {"10.0.0.0/8 ig;10.0.0.0/8 drop custom", "10.0.0.0/8 drop custom", "10.0.0.0/8 drop custom;10.0.0.0/8 ig", "10.0.0.0/8 drop custom"},
+		"it is there twice":                 {"10.0.0.0/8 ig;10.0.0.0/8 ig", "10.0.0.0/8 ig", "10.0.0.0/8 ig", ""},
+		"another target":                    {"10.0.0.0/8 ig", "10.0.0.0/8 ip4=172.30.0.9", "10.0.0.0/8 ig", "10.0.0.0/8 ip4=172.30.0.9"},
+		"the one that counts is added last": {"", "10.0.0.0/8 drop custom;10.0.0.0/8 ig", "", "10.0.0.0/8 ig;10.0.0.0/8 drop custom"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			each := func(texts string) (all []Route) {
+				for text := range strings.SplitSeq(texts, ";") {
+					if text != "" {
+						all = append(all, route(t, text))
+					}
+				}
+				return all
+			}
+			s := newSled(t, world.Helios)
+			steptest.Does(t, s.Host(), underlay, four())
+			for _, r := range each(c.has) {
+				if _, err := s.Host().Run(t.Context(), addRouteCommand(AddRoute{Port: "opte0", Route: r})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in, err := Look(t.Context(), s.Host(), "opte0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			remove, add := in.Reroute(each(c.wanted))
+			if d := cmp.Diff([][]Route{each(c.remove), each(c.add)}, [][]Route{remove, add}, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
+				t.Error(d)
+			}
+			for _, r := range remove {
+				steptest.Does(t, s.Host(), RemoveRoute{"opte0", mac, r})
+			}
+			for _, r := range add {
+				steptest.Does(t, s.Host(), AddRoute{"opte0", mac, r, true})
+			}
+			if in, err = Look(t.Context(), s.Host(), "opte0"); err != nil {
+				t.Fatal(err)
+			}
+			if remove, add := in.Reroute(each(c.wanted)); len(remove)+len(add) != 0 {
+				t.Errorf("still %v and %v", remove, add)
+			}
+			if len(add) > 0 { // taken back newest first
+				for _, r := range slices.Backward(add) {
+					steptest.Does(t, s.Host(), RemoveRoute{"opte0", mac, r})
+				}
+			}
+		})
+	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/sim/serve"
@@ -77,46 +74,23 @@ func ended(state string) bool { return state == "failed" || state == "destroyed"
 // get asks the agent of a sled what a VM is. The check names the result; a
 // state is there if it is checkOK.
 func (p Plane) get(ctx context.Context, sled, id string) (v vmState, check string) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	host, token := "sled", ""
-	if address, tcp := strings.CutPrefix(sled, "tcp:"); tcp {
-		host = address
-	}
-	if err := p.view(ctx, func(_ *world.Tx, n *world.Nexus) error { token = n.Token; return nil }); err != nil {
-		return v, checkUnreachable
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/vmms/"+id+"/state", nil)
-	if err != nil {
-		return v, checkClient
-	}
-	request.Header.Set("api-version", agentVersion)
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx, sled) }}
-	reply, err := transport.RoundTrip(request)
-	if err != nil {
-		return v, checkUnreachable
-	}
-	defer reply.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(reply.Body, maxBody))
+	reply, err := p.send(ctx, sled, http.MethodGet, "/vmms/"+id+"/state", nil)
 	if err != nil {
 		return v, checkUnreachable
 	}
 	var refusal serve.Refusal
 	switch {
-	case reply.StatusCode == http.StatusOK:
-		if v, err = parse(body); err != nil {
+	case reply.Status == http.StatusOK:
+		if v, err = parse(reply.Reply); err != nil {
 			return v, checkClient
 		}
 		return v, checkOK
-	case json.Unmarshal(body, &refusal) != nil || refusal.Message == "" || refusal.RequestID == "":
+	case json.Unmarshal(reply.Reply, &refusal) != nil || refusal.Message == "" || refusal.RequestID == "":
 		return v, checkClient // an answer that is none of the agent's
-	case reply.StatusCode == http.StatusNotFound && refusal.Code == "NO_SUCH_INSTANCE":
+	case reply.Status == http.StatusNotFound && refusal.Code == "NO_SUCH_INSTANCE":
 		return v, checkGone
 	}
-	return v, strconv.Itoa(reply.StatusCode)
+	return v, strconv.Itoa(reply.Status)
 }
 
 // home is what is known of a VM, and the sled that it is on: of one that is not

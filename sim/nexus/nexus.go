@@ -69,6 +69,8 @@ type Plane struct {
 	World *world.World
 	// Dial opens a connection to the agent of a sled.
 	Dial func(ctx context.Context, sled string) (net.Conn, error)
+	// Observe is told what agents were asked for, and answered; may be nil.
+	Observe func(Sent)
 	// Go runs what outlives the request that it comes from, until ctx ends.
 	Go func(func(context.Context))
 }

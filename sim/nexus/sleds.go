@@ -79,6 +79,9 @@ func (c call) sled(w http.ResponseWriter) error {
 			n.Registered = map[string]*world.NexusSled{}
 		}
 		n.Registered[c.id] = &is
+		if !slices.Contains(n.Order, c.id) {
+			n.Order = append(n.Order, c.id)
+		}
 		return nil
 	})
 }

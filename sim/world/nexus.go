@@ -21,8 +21,12 @@ type Nexus struct {
 	VMs   map[string]*NexusVM `json:"vms"` // by Propolis id
 	// Registered are the sleds that have made themselves known, by their ids.
 	Registered map[string]*NexusSled `json:"registered,omitempty"`
-	Seq        uint64                `json:"seq"` // of the last change
-	News       []*NexusChange        `json:"news,omitempty"`
+	// Order are their ids, as they first came: each has the subnet of its place.
+	Order     []string                  `json:"order,omitempty"`
+	Instances map[string]*NexusInstance `json:"instances,omitempty"` // by name
+	Addresses int                       `json:"addresses,omitempty"` // that were given to VMs
+	Seq       uint64                    `json:"seq"`                 // of the last change
+	News      []*NexusChange            `json:"news,omitempty"`
 }
 
 // NexusSled is what it knows of a sled, by the keys of SledAgentInfo.
@@ -54,6 +58,24 @@ type NexusVM struct {
 	Updated time.Time `json:"time_updated"`
 	// Check is the last result of asking for it, as the instance watcher calls it.
 	Check string `json:"check"`
+}
+
+// NexusInstance is an instance that it runs, with what is its own wherever it runs: a NIC in the one VPC, and a local
+// disk, which binds it to a sled.
+type NexusInstance struct {
+	Name    string `json:"name"`
+	ID      string `json:"id"`
+	CPUs    int    `json:"cpus"`
+	Memory  int    `json:"memory"` // MiB
+	NIC     string `json:"nic"`    // its id
+	MAC     string `json:"mac"`
+	IP      string `json:"ip"`
+	Disk    string `json:"disk,omitempty"` // the id of its dataset
+	Size    uint64 `json:"size,omitempty"` // of the disk, bytes
+	Pool    string `json:"pool,omitempty"` // the id of the pool that the disk is on
+	Sled    string `json:"sled"`           // the id of the one that it is on
+	VM      string `json:"vm"`             // its Propolis id
+	Address string `json:"address"`        // of its Propolis
 }
 
 // NexusChange is a line of its history of a VM: what it took over, or that

@@ -177,11 +177,12 @@ func rebuilding(is, wanted record.Spec, c EnsureRequest) []Difference {
 	return all
 }
 
-// unlimited are NICs that are held to nothing but their MAC address.
+// unlimited are NICs that are held to nothing but their MAC address, and let through what a port does that
+// was told nothing.
 func unlimited(nics []record.NIC) []record.NIC {
 	nics = slices.Clone(nics)
 	for i := range nics {
-		nics[i].MaxBW, nics[i].AllowIP = 0, nil
+		nics[i].MaxBW, nics[i].AllowIP, nics[i].Rules, nics[i].Routes = 0, nil, nil, nil
 	}
 	return nics
 }

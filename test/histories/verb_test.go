@@ -55,7 +55,7 @@ func (v verb) on(row lattice.Row, pool string) string {
 	}
 	add(v.cpus != 0, fmt.Sprint("--cpus ", v.cpus))
 	for n := range v.nics {
-		words = append(words, row.NIC(n))
+		words = append(words, row.NIC(v.name, n))
 	}
 	if v.extra {
 		flags, _ := row.Extras(v.name, pool)

@@ -150,7 +150,7 @@ func (r Row) secretSteps() []step {
 
 // Config is the configuration of the sled, as its operator writes it.
 func (r Row) Config() string {
-	return "[network]\n" + r.configLink() + r.configAddresses() + r.configMTU() +
+	return "[network]\n" + r.configLink() + r.configAddresses() + r.configMTU() + r.configVPCs() +
 		"[storage]\n" + r.configStorage() + "[propolis]\n" + fmt.Sprintf("packaging = %q\n", r.Is(Packaging)) +
 		"[instance]\n" + r.configSpares() + r.configReservoir()
 }
@@ -192,6 +192,14 @@ func (r Row) configMTU() string {
 		return ""
 	}
 	return "mtu = " + r.Is(MTU) + "\n"
+}
+
+// configVPCs has ports lie over links that nothing else does.
+func (r Row) configVPCs() string {
+	if r.Is(NICs) != InVPC {
+		return ""
+	}
+	return "opte_links = [\"net0\", \"net1\"]\nopte_address = \"fd00:77:0:2::1\"\n"
 }
 
 func (r Row) configStorage() string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim"
@@ -88,6 +89,24 @@ type nic struct {
 
 	MaxBW   int      `json:"max_bw,omitempty"`
 	AllowIP []string `json:"allow_ip,omitempty"`
+
+	OPTE   bool     `json:"opte,omitempty"`
+	VNI    int      `json:"vni,omitempty"`
+	IP     string   `json:"ip,omitempty"`
+	Subnet string   `json:"subnet,omitempty"`
+	Rules  []string `json:"rules,omitempty"`
+	Routes []string `json:"routes,omitempty"`
+}
+
+// inVPC is a NIC of a machine in a VPC, in which each machine has an address of its own.
+func inVPC(machine string) nic {
+	sum := fnv.New32()
+	sum.Write([]byte(machine))
+	h := sum.Sum32()
+	return nic{
+		OPTE: true, VNI: 100, Subnet: "172.30.0.0/16", IP: fmt.Sprintf("172.30.%d.%d", 1+h%250, 2+h/250%250),
+		Rules: []string{"dir=in action=allow priority=9 protocol=tcp port=22"}, Routes: []string{"0.0.0.0/0 ig"},
+	}
 }
 
 // Document describes a machine of the row, as instance ensure -f reads it.
@@ -95,6 +114,10 @@ func (r Row) Document(name string) string {
 	d := document{Name: name, CPUs: r.CPUs(), CPUCap: r.CPUCap(), Order: r.StartOrder(), Memory: "2G"}
 	for n := range r.NICs() {
 		card := nic{}
+		if r.Is(NICs) == InVPC {
+			d.NICs = append(d.NICs, inVPC(name))
+			continue
+		}
 		if n > 0 {
 			card.Over = "net1" // next to the guest link
 		}
@@ -136,7 +159,12 @@ func (r Row) Document(name string) string {
 }
 
 // NIC is what describes the n-th NIC of a machine of the row on a command line.
-func (r Row) NIC(n int) string {
+func (r Row) NIC(machine string, n int) string {
+	if r.Is(NICs) == InVPC {
+		card := inVPC(machine)
+		plus := strings.NewReplacer(" ", "+")
+		return fmt.Sprintf("--nic opte,vni=%d,ip=%s,subnet=%s,rule=%s,route=%s", card.VNI, card.IP, card.Subnet, plus.Replace(card.Rules[0]), plus.Replace(card.Routes[0]))
+	}
 	word := "--nic over=net0"
 	if n > 0 {
 		word = "--nic over=net1"

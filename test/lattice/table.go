@@ -68,6 +68,7 @@ const (
 	No        = "no"
 	Running   = "running"
 	Held      = "1 held to limits"
+	InVPC     = "1 in a VPC"
 	Capped    = "2 capped to 1.5, start order 10"
 
 	Development = "development"
@@ -119,7 +120,7 @@ func Sleds() Table {
 			{Addresses, []string{IPv4, IPv6, DHCP}},
 			{Link, []string{Etherstub, Physical, Aggregation, VLAN}},
 			{MTU, []string{Narrow, Wide}},
-			{NICs, []string{"1", "0", "8", Held}},
+			{NICs, []string{"1", "0", "8", Held, InVPC}},
 			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible, Told, Made, Cloned}},
 			{CPUs, []string{"2", "1", "32", Capped}},
 			{Reservoir, []string{None, Enough, TooLittle}},
@@ -136,6 +137,11 @@ func Sleds() Table {
 			{never{Packaging: {Image}, Mode: {OmniOS}}, "zone images are of the omicron1 brand, which only Helios has"},
 			{never{Packaging: {Image}, Addresses: {IPv4, DHCP}}, "the service in the zone image takes nothing but an IPv6 address with a gateway"},
 			{never{Mode: {Helios, RAMDisk}, Addresses: {IPv4, DHCP}}, "zones are installed from images, whose service takes nothing but an IPv6 address with a gateway"},
+			{never{NICs: {InVPC}, Mode: {OmniOS}}, "OPTE, which makes ports, is part of Helios"},
+			{never{NICs: {InVPC}, Addresses: {IPv4, DHCP}}, "OPTE is part of Helios, on which zones have IPv6 addresses"},
+			{never{NICs: {InVPC}, Link: {Physical, Aggregation, VLAN}, MTU: {Narrow}}, "OPTE is part of Helios, whose zones have VNICs with 9000 bytes"},
+			{never{NICs: {InVPC}, Packaging: {Lofs}}, "OPTE is part of Helios, which has no sparse brand"},
+			{never{NICs: {InVPC}, VMDisks: {Crucible}}, "the machine of this spec has NICs of another kind"},
 			{never{Link: {Etherstub}, Addresses: {DHCP}}, "nobody answers DHCP behind an etherstub"},
 			{never{Mode: {RAMDisk}, Disks: {RpoolOnly}}, "a RAM disk keeps no ledger: there is an M.2 for it"},
 			{never{Mode: {RAMDisk}, Disks: {LoneM2}, VMDisks: {Made, Cloned}}, "the only pool for zones lies in memory, where sledctl makes no volume"},

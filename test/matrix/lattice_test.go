@@ -118,7 +118,7 @@ func (r row) at(sled lattice.Row) row {
 
 func nicsOf(sled lattice.Row) (words string) {
 	for n := range sled.NICs() {
-		words += " " + sled.NIC(n)
+		words += " " + sled.NIC("web1", n)
 	}
 	return words
 }

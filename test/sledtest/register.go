@@ -78,7 +78,7 @@ func VMBody(t *testing.T, version int, instance string, n int) Registration {
 			machine.Components[key] = device
 		}
 	}
-	machine.Components[nic] = machine.Components[backend]
+	machine.Components[nic] = spec.VirtioNetwork{} // the sled names its VNIC
 	delete(machine.Components, backend)
 	port := map[string]any{
 		"id": nic, "kind": map[string]any{"type": "instance", "id": instance}, "mac": fmt.Sprintf("A8:40:25:FF:00:%02X", n), "vni": 100, "name": "net0", "primary": true, "slot": 0,

@@ -1,5 +1,6 @@
 // Package contract holds what is said to a simulated Propolis, and what it
-// answers, to the documents that Propolis' makers have published. It is for
+// answers, to the documents that its makers have published, and likewise what a
+// simulated control plane and the agents of its sleds say to each other. It is for
 // tests.
 package contract
 
@@ -26,6 +27,7 @@ const latest = 6
 type Contract struct {
 	mu        sync.Mutex
 	documents map[int]*dropshottest.Document
+	others    map[string]*dropshottest.Document
 }
 
 // Open finds the documents (package next to): fs.ErrNotExist if they do not exist.
@@ -33,7 +35,7 @@ type Contract struct {
 func Open() (*Contract, error) { return opened() }
 
 var opened = sync.OnceValues(func() (*Contract, error) {
-	c := &Contract{documents: map[int]*dropshottest.Document{}}
+	c := &Contract{documents: map[int]*dropshottest.Document{}, others: map[string]*dropshottest.Document{}}
 	if _, err := c.Version(latest); err != nil {
 		return nil, err
 	}
@@ -59,6 +61,9 @@ func (c *Contract) Version(major int) (*dropshottest.Document, error) {
 // that are none), passes if it is answered as it should be.
 func (c *Contract) Check(e sim.Exchange) error {
 	d, r, err := c.request(e)
+	if e.Of != "" {
+		d, r, err = c.ofRack(e)
+	}
 	if err == nil && r != nil {
 		if err = d.Request(r); err != nil {
 			err = fmt.Errorf("request %s: %w", e.Body, err)
@@ -103,6 +108,39 @@ func (c *Contract) request(e sim.Exchange) (*dropshottest.Document, *http.Reques
 		return nil, nil, nil
 	}
 	return d, r, nil
+}
+
+// ofRack is the same of what a control plane or a sled's agent was asked. Doorbells, which are not published yet, have
+// no document; nor has the page that answers in the place of a control plane if a fault says so.
+func (c *Contract) ofRack(e sim.Exchange) (*dropshottest.Document, *http.Request, error) {
+	name := map[string]string{sim.OfSledAgent: "sled-agent-48.0.0.json", sim.OfNexus: "nexus-internal-1.0.0.json"}[e.Of]
+	d, err := c.named(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := http.NewRequest(e.Method, e.URI, bytes.NewReader(e.Body))
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Header = e.Header.Clone()
+	if _, err := d.Operation(r); err != nil && (strings.HasSuffix(e.URI, "/doorbell") || e.Status == http.StatusNotFound) || bytes.HasPrefix(e.Reply, []byte("<html>")) {
+		return nil, nil, nil
+	}
+	return d, r, nil
+}
+
+// named is a document by its name.
+func (c *Contract) named(name string) (*dropshottest.Document, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.others[name]; d != nil {
+		return d, nil
+	}
+	d, err := dropshottest.Open(name)
+	if err == nil {
+		c.others[name] = d
+	}
+	return d, err
 }
 
 // majorOf is the version of the document that a header names.

@@ -35,12 +35,13 @@ func (*NoUnderlayError) Hint() string {
 type Observed struct {
 	Underlay bool                   // some port is on the sled, so that the links below are set
 	Inside   map[string]opte.Inside // by the name of a port that is as recorded
+	Rules    map[string][]opte.Rule // those that such a port is recorded with
 }
 
 // Look reads what the ports of a record's incarnation were told. Without ports nothing is asked. Errors:
 // *inventory.UnknownError, opte.ErrSyntax, a *host.CommandError.
 func Look(ctx context.Context, h host.Host, r record.Record, inv *inventory.Inventory) (Observed, error) {
-	seen := Observed{Underlay: inv.HasPorts(), Inside: map[string]opte.Inside{}}
+	seen := Observed{Underlay: inv.HasPorts(), Inside: map[string]opte.Inside{}, Rules: map[string][]opte.Rule{}}
 	if r.Incarnation == nil {
 		return seen, nil
 	}
@@ -58,7 +59,7 @@ func Look(ctx context.Context, h host.Host, r record.Record, inv *inventory.Inve
 		if err != nil {
 			return seen, fmt.Errorf("look at port %s: %w", v.Name, err)
 		}
-		seen.Inside[v.Name] = in
+		seen.Inside[v.Name], seen.Rules[v.Name] = in, r.Spec.NICOf(v.MAC).FirewallOf()
 	}
 	return seen, nil
 }
@@ -102,29 +103,52 @@ func Lacks(r record.Record, v record.VNIC, in opte.Inside) string {
 }
 
 // Up lists what is left to do for a port, in order. Of one that exists, rules are put back that another
-// program has changed, and routes that are missing.
+// program has changed, and routes that are missing. While its NIC is given others, also those routes go
+// that it is not to have.
 func Up(b layout.Blueprint, r record.Record, v record.VNIC, seen Observed) []plan.Action {
-	object := "port " + v.Name
 	in, there := seen.Inside[v.Name]
 	var all []plan.Action
 	if !there {
 		all = append(all, create(b, r, v, seen)...)
 	}
-	n := r.Spec.NICOf(v.MAC)
-	if rules := n.FirewallOf(); !in.HasRules(rules) {
-		all = append(all, plan.Action{
-			ID: "opte.set-rules " + v.Name, Object: object, Why: "its firewall", Change: plan.Modify, Step: opte.SetRules{Port: v.Name, MAC: v.MAC, Rules: rules},
-		})
+	why := "what has no route is dropped"
+	if r.Incarnation.Limiting {
+		why = asked
 	}
-	for _, route := range n.RoutesOf() {
-		if !in.HasRoute(route) {
-			all = append(all, plan.Action{
-				ID: "opte.add-route " + v.Name + " " + route.String(), Object: object, Why: "what has no route is dropped", Change: plan.Modify,
-				Step: opte.AddRoute{Port: v.Name, MAC: v.MAC, Route: route},
-			})
+	if rules := r.Spec.NICOf(v.MAC).FirewallOf(); !in.HasRules(rules) {
+		step := opte.SetRules{Port: v.Name, MAC: v.MAC, Rules: rules}
+		if there {
+			step.Stays, step.Before = true, seen.Rules[v.Name]
 		}
+		all = append(all, plan.Action{ID: "opte.set-rules " + v.Name, Object: "port " + v.Name, Why: "its firewall", Change: plan.Modify, Step: step})
 	}
-	return plan.Chain(all...)
+	return plan.Chain(append(all, reroute(r, v, in, there, why)...)...)
+}
+
+// asked is why what runs is changed.
+const asked = "as is asked for; the VM runs on"
+
+// reroute gives a port the routes of its NIC.
+func reroute(r record.Record, v record.VNIC, in opte.Inside, there bool, why string) (all []plan.Action) {
+	wanted := r.Spec.NICOf(v.MAC).RoutesOf()
+	remove, add := in.Reroute(wanted)
+	if !r.Incarnation.Limiting {
+		remove, add = nil, slices.DeleteFunc(wanted, in.HasRoute)
+	}
+	act := func(step plan.Step, route opte.Route) {
+		id := step.Verb() + " " + v.Name + " " + route.String()
+		for slices.ContainsFunc(all, func(a plan.Action) bool { return a.ID == id }) { // another program has added it twice
+			id += " again"
+		}
+		all = append(all, plan.Action{ID: id, Object: "port " + v.Name, Why: why, Change: plan.Modify, Step: step})
+	}
+	for _, route := range remove {
+		act(opte.RemoveRoute{Port: v.Name, MAC: v.MAC, Route: route}, route)
+	}
+	for _, route := range add {
+		act(opte.AddRoute{Port: v.Name, MAC: v.MAC, Route: route, Stays: there}, route)
+	}
+	return all
 }
 
 // create makes a port, and sets the links below the first one on the sled.

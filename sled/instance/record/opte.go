@@ -191,12 +191,19 @@ func (p Port) FirewallOf() (all []opte.Rule) {
 
 // RoutesOf are the routes of a NIC: to its subnet, and those that were asked for.
 func (p Port) RoutesOf() (all []opte.Route) {
-	for _, text := range append([]string{p.Subnet + " " + p.within()}, p.Routes...) {
+	all = append(all, p.Within())
+	for _, text := range p.Routes {
 		if r, err := opte.ParseRoute(text); err == nil && !slices.Contains(all, r) {
 			all = append(all, r)
 		}
 	}
 	return all
+}
+
+// Within is the route to a NIC's own subnet, which it has without being given it.
+func (p Port) Within() opte.Route {
+	r, _ := opte.ParseRoute(p.Subnet + " " + p.within()) // it was read before it was recorded
+	return r
 }
 
 // Addresses are those of a NIC: its own, its subnet and its gateway.

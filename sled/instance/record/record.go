@@ -111,7 +111,7 @@ type Incarnation struct {
 	// booted: until that is done, nobody knows whether it was rolled back. Was is the
 	// Propolis id of its VM of then, whose end is not written down yet.
 	Rolling bool `json:"rolling,omitempty"`
-	// Limiting is set while its guest NICs get other limits.
+	// Limiting is set while its guest NICs get other limits, rules or routes.
 	Limiting bool   `json:"limiting,omitempty"`
 	Was      string `json:"was,omitempty"`
 }
