@@ -118,11 +118,11 @@ func TestColumnsOfALongTextStay(t *testing.T) {
 	}
 }
 
-// TestEveryModuleIsExplained compares docs/dependencies.md with go.mod.
+// TestEveryModuleIsExplained compares docs/dependencies.md with each go.mod.
 func TestEveryModuleIsExplained(t *testing.T) {
 	explained := firstColumn(t, filepath.Join("..", "dependencies.md"))
 	var required, direct []string
-	for _, file := range []string{"go.mod", "test/tools/go.mod"} {
+	for _, file := range []string{"go.mod", "test/tools/go.mod", "fleet/go.mod", "fleet/tools/go.mod"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", file))
 		if err != nil {
 			t.Fatal(err)
