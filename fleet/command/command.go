@@ -20,8 +20,8 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// New is the tree of commands.
-func New(version string) *cobra.Command {
+// New is the tree of commands. A guard halts VMs on the hosts that sleds gives.
+func New(version string, sleds Sleds) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sledctl-fleet",
 		Short:         "VMs on many sleds, by way of Kubernetes",
@@ -33,7 +33,7 @@ func New(version string) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(crds())
+	root.AddCommand(crds(), controllerCommand(), nodeCommand(), guardCommand(sleds))
 	return root
 }
 

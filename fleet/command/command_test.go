@@ -8,11 +8,13 @@ import (
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 func run(args ...string) (string, error) {
 	var out bytes.Buffer
-	root := New("devel")
+	root := New("devel", func(string) (host.Host, error) { return nil, errors.New("no host in this test") })
 	root.SetOut(&out)
 	root.SetErr(&out)
 	root.SetArgs(args)
@@ -49,7 +51,8 @@ func TestCRDsAreThoseOfTheTypes(t *testing.T) {
 }
 
 func TestAWrongCommandLineIsOne(t *testing.T) {
-	for _, args := range [][]string{{"crd"}, {"crds", "now"}, {"crds", "--now"}} {
+	for _, args := range [][]string{{"crd"}, {"crds", "now"}, {"crds", "--now"}, {"node"}, {"node", "--name", "sled1", "--agent", "sled1"}, {"guard"},
+		{"guard", "--file", "lease", "--host", "x"}, {"controller", "--fence", "0s"}} {
 		if _, err := run(args...); err == nil || ExitCode(err) != 2 {
 			t.Errorf("%v: %v", args, err)
 		}

@@ -1,0 +1,36 @@
+package api
+
+// What Nodes, Pods and their parts are called. The prefix is the fleet's group.
+const (
+	LabelSled       = Group + "/sled"       // on a Node: it is a sled; on a Pod: it is a run of a VM
+	LabelVM         = Group + "/vm"         // on a Pod: the name of the VM
+	LabelLease      = Group + "/lease"      // on a Pod: its VM runs under the lease of its sled
+	AnnotationVM    = Group + "/vm-uid"     // on a Pod: the UID of the VM
+	AnnotationRun   = Group + "/generation" // on a Pod: the generation
+	AnnotationSpec  = Group + "/document"   // on a Pod: the instance document
+	AnnotationRuns  = Group + "/runs"       // on a Node: what the sled runs, as Runs
+	AnnotationTerm  = Group + "/census"     // on a Node: its fence.Answer
+	AnnotationAgent = Group + "/agent-api"  // on a Node: the versions of the agent's API
+
+	TaintSled   = Group + "/sled"   // on a Node: only runs of VMs may be placed there
+	TaintFenced = Group + "/fenced" // on a Node: the fleet has proven ends by its silence
+
+	FinalizerRun = Group + "/run" // on a Pod: it stays until the end of its run is proven
+	FinalizerVM  = Group + "/vm"  // on a VirtualMachine: it stays until its last run has ended
+
+	// ConditionAhead is the condition of a Pod whose sled has had a higher generation than
+	// the Pod's. Its message is that generation.
+	ConditionAhead = Group + "/Ahead"
+	// ConditionStarted is the condition of a Pod whose sled has started the generation: it does
+	// so once.
+	ConditionStarted = Group + "/Started"
+	// ConditionVM is the condition of a Pod with the state of its VM as reason.
+	ConditionVM = Group + "/VM"
+)
+
+// The reasons of a Pod that has ended.
+const (
+	ReasonEnded   = "Ended"             // the VM ran, and has ended
+	ReasonRefused = "GenerationRefused" // the sled has had the generation, or a higher one
+	ReasonNever   = "NeverStarted"      // it was deleted before it was started
+)

@@ -1,0 +1,240 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sledctl/sledctl/fleet/api"
+	"github.com/sledctl/sledctl/fleet/controller"
+	"github.com/sledctl/sledctl/fleet/fence"
+	"github.com/sledctl/sledctl/fleet/guard"
+	"github.com/sledctl/sledctl/fleet/guard/clock"
+	"github.com/sledctl/sledctl/fleet/node"
+	"github.com/sledctl/sledctl/host"
+)
+
+// Sleds gives the host of a sled that is named illumos or sim:DIR.
+type Sleds func(name string) (host.Host, error)
+
+func scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	return s, errors.Join(clientscheme.AddToScheme(s), api.AddToScheme(s))
+}
+
+// interrupted is a context that ends with the process.
+func interrupted(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+}
+
+// config reads how the API server is reached: a file, or the account of the pod.
+func config(file string) (*rest.Config, error) {
+	c, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, err
+	}
+	c.QPS, c.Burst = 200, 400
+	return c, nil
+}
+
+func logger(cmd *cobra.Command) *slog.Logger {
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+}
+
+func controllerCommand() *cobra.Command {
+	var kubeconfig, metrics, health string
+	terms := fence.Terms{}
+	var every time.Duration
+	var elect bool
+	cmd := &cobra.Command{
+		Use:   "controller",
+		Short: "Place VMs, and start those again whose end is proven",
+		Long: "Place VMs, and start those again whose end is proven. Runs in the cluster; of several, one leads.\n\n" +
+			"The terms of the lease must not be shorter than those of the guards.",
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := terms.Check(); err != nil {
+				return usageError{err}
+			}
+			ctx, done := interrupted(cmd)
+			defer done()
+			c, err := config(kubeconfig)
+			if err != nil {
+				return err
+			}
+			s, err := scheme()
+			if err != nil {
+				return err
+			}
+			log := logger(cmd)
+			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+			m, err := ctrl.NewManager(c, ctrl.Options{
+				Scheme: s, LeaderElection: elect, LeaderElectionID: "sledctl-fleet-leader", LeaderElectionNamespace: node.BeatNamespace,
+				LeaderElectionReleaseOnCancel: false, // what is under way may still be written
+				Metrics:                       metricsserver.Options{BindAddress: metrics}, HealthProbeBindAddress: health,
+			})
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+				return err
+			}
+			one, beats := controller.New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder("sledctl-fleet"), terms, every, log)
+			if err := m.Add(beats); err != nil {
+				return err
+			}
+			if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachine{}).Owns(&corev1.Pod{}).Complete(one); err != nil {
+				return err
+			}
+			return m.Start(ctx)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&kubeconfig, "kubeconfig", "", "file that says how the API server is reached")
+	f.StringVar(&metrics, "metrics", "0", "ADDRESS:PORT for Prometheus; 0: none")
+	f.StringVar(&health, "health", "0", "ADDRESS:PORT for probes; 0: none")
+	f.DurationVar(&terms.Fence, "fence", 15*time.Second, "how long a VM under a lease runs without a renewal")
+	f.DurationVar(&terms.Halt, "halt", 15*time.Second, "how long halting it takes at most")
+	f.DurationVar(&terms.Margin, "margin", 10*time.Second, "how much longer the controller waits")
+	f.DurationVar(&every, "beat", 2*time.Second, "how often the controller reads leases")
+	f.BoolVar(&elect, "leader-elect", true, "let one of several controllers lead")
+	return cmd
+}
+
+func nodeCommand() *cobra.Command {
+	var kubeconfig, name, agent, tokenFile, state, guardFile string
+	var renew, fenceAfter time.Duration
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "Make this sled one of a fleet, and run what is placed on it",
+		Long: "Make this sled one of a fleet, and run what is placed on it. Runs beside the sled's agent, which must be\n" +
+			"kept by the fleet. It ends no VM because it ends itself, or because the API server does not answer.",
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if name == "" {
+				return usageError{errors.New("want --name, the name of the sled")}
+			}
+			ctx, done := interrupted(cmd)
+			defer done()
+			token, err := readToken(tokenFile)
+			if err != nil {
+				return err
+			}
+			sled, err := node.NewAgent(agent, token)
+			if err != nil {
+				return usageError{err}
+			}
+			c, err := config(kubeconfig)
+			if err != nil {
+				return err
+			}
+			s, err := scheme()
+			if err != nil {
+				return err
+			}
+			log := logger(cmd)
+			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+			live, err := client.New(c, client.Options{Scheme: s})
+			if err != nil {
+				return err
+			}
+			n := &node.Node{Name: name, Client: live, Sled: sled, Memory: node.File(filepath.Join(state, "beat.json")), Log: log, Now: time.Now}
+			if guardFile != "" {
+				n.Guard = &guard.Writer{File: guardFile, Fence: fenceAfter, Now: clock.Now}
+			}
+			m, err := ctrl.NewManager(c, ctrl.Options{
+				Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"},
+				NewClient: func(*rest.Config, client.Options) (client.Client, error) { return live, nil },
+				Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+					&corev1.Pod{}: {Field: fields.OneTermEqualSelector("spec.nodeName", name)},
+				}},
+			})
+			if err != nil {
+				return err
+			}
+			// Adopt before anything else: nothing is Ready before what runs is known.
+			if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return n.Live(ctx, renew, fenceAfter) })); err != nil {
+				return err
+			}
+			if err := ctrl.NewControllerManagedBy(m).For(&corev1.Pod{}, builder.WithPredicates()).WithOptions(node.Options()).Complete(n); err != nil {
+				return err
+			}
+			return m.Start(ctx)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&kubeconfig, "kubeconfig", "", "file that says how the API server is reached")
+	f.StringVar(&name, "name", "", "name of the sled in the fleet")
+	f.StringVar(&agent, "agent", "unix:/var/run/sledctl/agent.sock", "agent of the sled")
+	f.StringVar(&tokenFile, "token-file", "", "file with the operator's token of the agent")
+	f.StringVar(&state, "state", "/var/lib/sledctl-fleet", "directory that outlives a reboot")
+	f.StringVar(&guardFile, "guard-file", "", "file that the guard reads; without one no VM has a lease")
+	f.DurationVar(&renew, "renew", 5*time.Second, "how often the lease is renewed")
+	f.DurationVar(&fenceAfter, "fence", 15*time.Second, "how long a VM under a lease runs without a renewal")
+	return cmd
+}
+
+func readToken(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		if token, ok := strings.CutPrefix(strings.TrimSpace(line), "operator "); ok {
+			return strings.TrimSpace(token), nil
+		}
+	}
+	return "", fmt.Errorf("%s has no line: operator TOKEN", file)
+}
+
+func guardCommand(sleds Sleds) *cobra.Command {
+	var file, on string
+	cmd := &cobra.Command{
+		Use:   "guard",
+		Short: "Halt VMs whose sled's lease is over",
+		Long: "Halt VMs whose sled's lease is over. Runs on the sled, needs no network, and goes by a file that the\n" +
+			"node writes and by the machine's monotonic clock.",
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return usageError{errors.New("want --file, which the node writes")}
+			}
+			h, err := sleds(on)
+			if err != nil {
+				return usageError{err}
+			}
+			ctx, done := interrupted(cmd)
+			defer done()
+			return (&guard.Guard{File: file, Host: h, Now: clock.Now, Log: logger(cmd)}).Run(ctx)
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "", "file that the node writes")
+	cmd.Flags().StringVar(&on, "host", "illumos", "illumos, or sim:DIR for a simulated sled")
+	return cmd
+}

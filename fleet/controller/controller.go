@@ -1,0 +1,271 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sledctl/sledctl/fleet/api"
+	"github.com/sledctl/sledctl/fleet/fence"
+)
+
+// Controller reconciles VMs.
+type Controller struct {
+	Client client.Client
+	Live   client.Reader // past the cache
+	Events events.EventRecorder
+	Terms  fence.Terms
+	Log    *slog.Logger
+
+	view *view
+}
+
+// New is a controller, and the loop that it depends on.
+func New(c client.Client, live client.Reader, recorder events.EventRecorder, terms fence.Terms, every time.Duration, log *slog.Logger) (*Controller, *Beats) {
+	v := &view{}
+	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v},
+		&Beats{Client: c, Live: live, Every: every, Log: log, view: v}
+}
+
+// againAfter is when a VM is decided again that waits for a proof.
+const againAfter = time.Second
+
+// Reconcile does what Decide says about one VM.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	var vm api.VirtualMachine
+	if err := c.Client.Get(ctx, request.NamespacedName, &vm); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if vm.DeletionTimestamp == nil && controllerutil.AddFinalizer(&vm, api.FinalizerVM) {
+		return reconcile.Result{}, c.Client.Update(ctx, &vm)
+	}
+	var pod *corev1.Pod
+	if vm.Status.Generation > 0 {
+		pod = &corev1.Pod{}
+		key := client.ObjectKey{Namespace: vm.Namespace, Name: api.PodName(vm.Name, vm.Status.Generation)}
+		err := c.Client.Get(ctx, key, pod)
+		if apierrors.IsNotFound(err) { // the cache may not have it yet
+			err = c.Live.Get(ctx, key, pod)
+		}
+		if apierrors.IsNotFound(err) {
+			pod = nil
+		} else if err != nil {
+			return reconcile.Result{}, err
+		} else if pod.Annotations[api.AnnotationVM] != string(vm.UID) {
+			return reconcile.Result{}, c.blocked(ctx, &vm, pod)
+		}
+	}
+	m, p, run, e := c.known(&vm, pod)
+	step := Decide(m, p, c.view.found(string(vm.UID)), run, e)
+	if step.Act == Raise {
+		if wait := backOff(&vm, time.Now()); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, c.tell(ctx, &vm, pod, step)
+		}
+	}
+	if err := c.do(ctx, step, &vm, pod); err != nil {
+		return reconcile.Result{}, err
+	}
+	if step.Act == Nothing || step.Act == Forget {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: againAfter}, nil
+}
+
+// known is what Decide needs.
+func (c *Controller) known(vm *api.VirtualMachine, pod *corev1.Pod) (Machine, *Pod, fence.Run, fence.Evidence) {
+	m := Machine{
+		Running: vm.Spec.Running == nil || *vm.Spec.Running, Deleting: vm.DeletionTimestamp != nil,
+		Generation: vm.Status.Generation,
+	}
+	if vm.Status.Ended != nil {
+		m.Ended = vm.Status.Ended.Generation
+	}
+	run := fence.Run{
+		Generation: m.Generation, Sled: vm.Status.Sled, Policy: fence.Policy(vm.Spec.Restart), Local: len(vm.Spec.Disks) > 0, Terms: c.Terms,
+	}
+	if pod == nil {
+		return m, nil, run, c.view.evidence(run.Sled, "")
+	}
+	run.Sled = pod.Spec.NodeName
+	revoked := ""
+	for _, condition := range pod.Status.Conditions {
+		run.Started = run.Started || condition.Type == api.ConditionStarted && condition.Status == corev1.ConditionTrue
+	}
+	if pod.DeletionTimestamp != nil && !run.Started {
+		revoked = pod.Namespace + "/" + pod.Name + " " + string(pod.UID)
+	}
+	e := c.view.evidence(run.Sled, revoked)
+	p := &Pod{
+		Sled: run.Sled, Deleting: pod.DeletionTimestamp != nil,
+		Ended:  pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+		Silent: run.Sled != "" && c.view.silent(run.Sled) >= c.Terms.Fence,
+	}
+	// The policy is that with which the run was started: the guard knows no other.
+	if pod.Labels[api.LabelLease] != "true" && run.Policy == fence.Lease {
+		run.Policy = fence.Hold
+	}
+	return m, p, run, e
+}
+
+// backOff is how long a VM that ends again and again waits until it is started again.
+func backOff(vm *api.VirtualMachine, now time.Time) time.Duration {
+	if vm.Status.Ended == nil || vm.Status.Generation < 2 {
+		return 0
+	}
+	const pause = 5 * time.Second
+	return max(0, pause-now.Sub(vm.Status.Ended.Time.Time))
+}
+
+func (c *Controller) do(ctx context.Context, step Step, vm *api.VirtualMachine, pod *corev1.Pod) error {
+	switch step.Act {
+	case Raise:
+		return c.raise(ctx, vm)
+	case Claim:
+		return c.claim(ctx, vm, "")
+	case Conclude:
+		return c.conclude(ctx, vm, pod, step)
+	case Release:
+		return c.release(ctx, pod)
+	case Evict:
+		return client.IgnoreNotFound(c.Client.Delete(ctx, pod))
+	case CatchUp:
+		return c.catchUp(ctx, vm)
+	case Forget:
+		if controllerutil.RemoveFinalizer(vm, api.FinalizerVM) {
+			return client.IgnoreNotFound(c.Client.Update(ctx, vm))
+		}
+		return nil
+	}
+	return c.tell(ctx, vm, pod, step)
+}
+
+// raise raises the generation. The write fails if the object is not the one that was read.
+func (c *Controller) raise(ctx context.Context, vm *api.VirtualMachine) error {
+	to := vm.DeepCopy()
+	to.Status.Generation++
+	to.Status.Sled, to.Status.Phase = "", api.PhasePending
+	id, err := api.PropolisID(vm.UID, to.Status.Generation)
+	if err != nil {
+		return err
+	}
+	to.Status.PropolisID = id
+	if err := c.Client.Status().Update(ctx, to); err != nil {
+		return err
+	}
+	c.Events.Eventf(to, nil, corev1.EventTypeNormal, "Raised", "Raise", "generation %d is to run", to.Status.Generation)
+	return c.claim(ctx, to, "")
+}
+
+// claim creates the pod of the generation: always of the same name, so that there is one.
+func (c *Controller) claim(ctx context.Context, vm *api.VirtualMachine, sled string) error {
+	pod, err := podOf(vm)
+	if err != nil {
+		return err
+	}
+	pod.Spec.NodeName = sled
+	if err := c.Client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
+		c.Events.Eventf(vm, nil, corev1.EventTypeWarning, "NotClaimed", "Claim", "pod %s: %v", pod.Name, err)
+		return fmt.Errorf("create pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// conclude writes down the end of a generation. A sled by whose silence it is proven is
+// tainted before, so that the next generation is not placed on it.
+func (c *Controller) conclude(ctx context.Context, vm *api.VirtualMachine, pod *corev1.Pod, step Step) error {
+	if pod != nil && step.Proof != fence.Confirmed && step.Proof != fence.NeverRan {
+		if err := c.taint(ctx, pod.Spec.NodeName); err != nil {
+			return err
+		}
+	}
+	to := vm.DeepCopy()
+	to.Status.Ended = &api.Ended{Generation: vm.Status.Generation, Proof: string(step.Proof), Time: metav1.Now()}
+	to.Status.Phase = api.PhaseStopped
+	meta.SetStatusCondition(&to.Status.Conditions, metav1.Condition{
+		Type: api.ConditionRunning, Status: metav1.ConditionFalse, Reason: "Ended", Message: step.Reason, ObservedGeneration: vm.Generation,
+	})
+	if pod != nil && pod.Status.Reason == api.ReasonRefused {
+		meta.SetStatusCondition(&to.Status.Conditions, metav1.Condition{
+			Type: api.ConditionAgreed, Status: metav1.ConditionFalse, Reason: api.ReasonRefused, Message: pod.Status.Message, ObservedGeneration: vm.Generation,
+		})
+	}
+	if err := c.Client.Status().Update(ctx, to); err != nil {
+		return err
+	}
+	c.Events.Eventf(to, nil, corev1.EventTypeNormal, "Ended", "Conclude", "generation %d has ended: %s", vm.Status.Generation, step.Reason)
+	return nil
+}
+
+// taint keeps new pods off a sled until it renews its lease again.
+func (c *Controller) taint(ctx context.Context, sled string) error {
+	var node corev1.Node
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: sled}, &node); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	for _, t := range node.Spec.Taints {
+		if t.Key == api.TaintFenced {
+			return nil
+		}
+	}
+	to := node.DeepCopy()
+	to.Spec.Taints = append(to.Spec.Taints, corev1.Taint{Key: api.TaintFenced, Effect: corev1.TaintEffectNoSchedule})
+	return c.Client.Patch(ctx, to, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}))
+}
+
+// release lets the pod of a generation go that has ended.
+func (c *Controller) release(ctx context.Context, pod *corev1.Pod) error {
+	if controllerutil.ContainsFinalizer(pod, api.FinalizerRun) {
+		to := pod.DeepCopy()
+		controllerutil.RemoveFinalizer(to, api.FinalizerRun)
+		if err := c.Client.Patch(ctx, to, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		pod = to
+	}
+	uid := pod.UID
+	return client.IgnoreNotFound(c.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid}))
+}
+
+// catchUp takes over a generation that the store has forgotten: the one before it has ended,
+// or it would not have been started.
+func (c *Controller) catchUp(ctx context.Context, vm *api.VirtualMachine) error {
+	found := c.view.found(string(vm.UID))
+	to := vm.DeepCopy()
+	to.Status.Generation, to.Status.Sled = found.Generation, found.Sled
+	to.Status.Ended = &api.Ended{Generation: found.Generation - 1, Proof: string(fence.Confirmed), Time: metav1.Now()}
+	id, err := api.PropolisID(vm.UID, found.Generation)
+	if err != nil {
+		return err
+	}
+	to.Status.PropolisID = id
+	if err := c.Client.Status().Update(ctx, to); err != nil {
+		return err
+	}
+	c.Events.Eventf(to, nil, corev1.EventTypeWarning, "Forgotten", "CatchUp", "sled %s runs generation %d, which this store has forgotten", found.Sled, found.Generation)
+	return c.claim(ctx, to, found.Sled)
+}
+
+// blocked tells that something else has the name of the VM's pod.
+func (c *Controller) blocked(ctx context.Context, vm *api.VirtualMachine, pod *corev1.Pod) error {
+	return c.tell(ctx, vm, nil, Step{Act: Wait, Reason: fmt.Sprintf("pod %s is not of this VM: delete it, or give the VM another name", pod.Name)})
+}
+
+// generationOf is the one that a pod is for; 0: none.
+func generationOf(pod *corev1.Pod) int64 {
+	n, err := strconv.ParseInt(pod.Annotations[api.AnnotationRun], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

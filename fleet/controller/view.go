@@ -1,0 +1,124 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sledctl/sledctl/fleet/fence"
+)
+
+// view is what the controller knows of its store and of the sleds. The loop of beats writes
+// it, the reconcilers read it.
+type view struct {
+	mu        sync.Mutex
+	term      string
+	last      fence.Beat // that this controller has written
+	restored  bool       // this controller has found its own beat missing
+	uncounted []string   // see fence.Census
+	read      bool       // it was read once
+	silence   map[string]fence.Silence
+	renewed   map[string]bool // since the read before
+	now       time.Duration
+	revoked   map[string]time.Duration // when a pod was first found to be deleted
+	runs      map[string]Found         // by VM: the highest generation that a sled reports
+}
+
+// silent is for how long a sled has not renewed its lease.
+func (v *view) silent(sled string) time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.silence[sled].Counted
+}
+
+// evidence is what is known about a run on a sled. Revoked names its pod, if that is
+// being deleted: silence counts from when that was first seen.
+func (v *view) evidence(sled, revoked string) fence.Evidence {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := fence.Evidence{Uncounted: v.uncounted, Silent: v.silence[sled].Counted}
+	if revoked != "" {
+		since, seen := v.revoked[revoked]
+		if !seen {
+			since = v.now
+			if v.revoked == nil {
+				v.revoked = map[string]time.Duration{}
+			}
+			v.revoked[revoked] = since + maxGap // the loop may have read before it was revoked
+		}
+		e.Revoked, e.Silent = true, min(e.Silent, max(0, v.now-v.revoked[revoked]))
+	}
+	if !v.read {
+		e.Uncounted = []string{"every sled"}
+	}
+	return e
+}
+
+func (v *view) found(vm string) Found {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.runs[vm]
+}
+
+// learn takes in what the sleds have reported and answered.
+func (v *view) learn(reports map[string]Report) {
+	answers := make(map[string]fence.Answer, len(reports))
+	runs := map[string]Found{}
+	for _, sled := range slices.Sorted(maps.Keys(reports)) {
+		answers[sled] = reports[sled].Answer
+		for vm, generation := range reports[sled].Runs {
+			if generation > runs[vm].Generation {
+				runs[vm] = Found{sled, generation}
+			}
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.runs, v.read = runs, true
+	v.uncounted = fence.Census(v.term, v.restored, answers)
+}
+
+// listen takes in the renewals of the sleds' leases, as read from the API server at now.
+func (v *view) listen(now time.Duration, renewals map[string]string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	next, renewed := make(map[string]fence.Silence, len(renewals)), make(map[string]bool, len(renewals))
+	for sled, renewal := range renewals {
+		before, known := v.silence[sled]
+		next[sled] = before.Read(now, renewal, maxGap)
+		renewed[sled] = known && before.Renewal != renewal
+	}
+	v.renewed = renewed
+	v.silence, v.now = next, now
+}
+
+// renews reports whether a sled has renewed its lease since the controller read it before.
+func (v *view) renews(sled string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.renewed[sled]
+}
+
+// maxGap is how far apart two reads may be for the time between them to count.
+const maxGap = 10 * time.Second
+
+// Report is what a sled has written on its Node.
+type Report struct {
+	Answer fence.Answer
+	Runs   map[string]int64
+}
+
+// parseRuns reads VM=GENERATION,VM=GENERATION. What is none is left out.
+func parseRuns(text string) map[string]int64 {
+	out := map[string]int64{}
+	for part := range strings.SplitSeq(text, ",") {
+		vm, n, found := strings.Cut(part, "=")
+		if generation, err := strconv.ParseInt(n, 10, 64); found && err == nil && generation > 0 {
+			out[vm] = generation
+		}
+	}
+	return out
+}

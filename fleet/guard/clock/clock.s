@@ -1,0 +1,1 @@
+// A package with a function without a body needs a file of assembly.

@@ -1,0 +1,223 @@
+// Package node is the part of a fleet on a sled: it makes the sled known as a Node, renews its
+// lease, and has the agent run what pods claim that are bound to it. It ends no VM because it
+// ends itself, or because the API server does not answer.
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sledctl/sledctl/fleet/api"
+	"github.com/sledctl/sledctl/fleet/fence"
+)
+
+// Node is the node of one sled.
+type Node struct {
+	Name   string // of the sled
+	Client client.Client
+	Sled   Sled
+	Memory Memory // what survives a restart
+	Guard  Guard  // nil: no VM runs under a lease here
+	Log    *slog.Logger
+	Now    func() time.Time
+
+	adopted  adopted
+	answered fence.Answer // of the loop that answers, only
+	// reading is held while a claim is read and acted on. A sled that answers a census has
+	// no claim in its hand that it read before.
+	reading sync.RWMutex
+}
+
+// pollEvery is how often a VM is looked at that a claim is for.
+const pollEvery = time.Second
+
+// Reconcile does what Decide says about one pod.
+func (n *Node) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx, done := context.WithTimeout(ctx, patience)
+	defer done()
+	if !n.adopted.Load() { // adopt before anything else
+		return reconcile.Result{RequeueAfter: pollEvery / 4}, nil
+	}
+	n.reading.RLock()
+	defer n.reading.RUnlock()
+	read := n.clock()
+	var pod corev1.Pod
+	if err := n.Client.Get(ctx, request.NamespacedName, &pod); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	claim, ok := claimOf(&pod)
+	if !ok || pod.Spec.NodeName != n.Name {
+		return reconcile.Result{}, nil
+	}
+	runs, err := n.Sled.Runs(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var here *Run
+	if at := slices.IndexFunc(runs, func(r Run) bool { return r.VM == claim.VM }); at >= 0 {
+		here = &runs[at]
+	}
+	act := Decide(claim, here)
+	again, err := n.do(ctx, act, &pod, claim, here, read)
+	if err != nil {
+		n.Log.Warn("could not "+string(act), "pod", claim.Pod, "generation", claim.Generation, "cause", err)
+	}
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// claimOf reads a pod; false: it is no run of a VM.
+func claimOf(pod *corev1.Pod) (Claim, bool) {
+	generation, err := strconv.ParseInt(pod.Annotations[api.AnnotationRun], 10, 64)
+	vm, bad := api.InstanceID(types.UID(pod.Annotations[api.AnnotationVM]))
+	if err != nil || bad != nil || generation < 1 {
+		return Claim{}, false
+	}
+	return Claim{
+		Pod: pod.Namespace + "/" + pod.Name, VM: vm, Generation: generation,
+		Deleting: pod.DeletionTimestamp != nil,
+		Ended:    pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+	}, true
+}
+
+// do does one act, and says when to look again; 0: when the pod changes.
+func (n *Node) do(ctx context.Context, act Act, pod *corev1.Pod, c Claim, here *Run, read int64) (time.Duration, error) {
+	switch act {
+	case Start:
+		return pollEvery, n.start(ctx, pod, c, read)
+	case Report:
+		return pollEvery, n.report(ctx, pod, here)
+	case Stop:
+		return pollEvery, n.Sled.Stop(ctx, *here)
+	case Clear:
+		return pollEvery, n.Sled.Remove(ctx, *here)
+	case Remove:
+		failed := here.State == "failed"
+		if err := n.Sled.Remove(ctx, *here); err != nil {
+			return 0, err
+		}
+		return 0, n.finish(ctx, pod, failed, api.ReasonEnded, "the VM was "+here.State)
+	case Forgone:
+		return 0, n.finish(ctx, pod, false, api.ReasonNever, "it was deleted before it was started here, or nothing of it is left")
+	case Ahead:
+		return 10 * pollEvery, n.condition(ctx, pod, api.ConditionAhead, "HigherGeneration", strconv.FormatInt(here.Generation, 10))
+	}
+	return 0, nil
+}
+
+// clock is the guard's, if there is one.
+func (n *Node) clock() int64 {
+	if n.Guard == nil {
+		return 0
+	}
+	return n.Guard.Clock()
+}
+
+// start has a run started whose claim was read at a time of the guard's clock.
+func (n *Node) start(ctx context.Context, pod *corev1.Pod, c Claim, read int64) error {
+	if open, err := n.Open(ctx); err != nil || !open {
+		return errors.Join(err, n.condition(ctx, pod, api.ConditionVM, "Uncounted", "the sleds are being counted: nothing is started before"))
+	}
+	id, err := api.PropolisID(types.UID(c.VM), c.Generation)
+	if err != nil {
+		return err
+	}
+	document := json.RawMessage(pod.Annotations[api.AnnotationSpec])
+	if !json.Valid(document) {
+		return fmt.Errorf("annotation %s of pod %s is no JSON", api.AnnotationSpec, c.Pod)
+	}
+	run := Run{VM: c.VM, Generation: c.Generation, PropolisID: id}
+	if pod.Labels[api.LabelLease] == "true" {
+		if n.Guard == nil {
+			return errors.New("restart policy lease, and no guard runs on this sled")
+		}
+		left, err := n.Guard.Watch(ctx, run, read)
+		if err != nil {
+			return fmt.Errorf("have the guard watch it: %w", err)
+		}
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, left)
+		defer done()
+	}
+	err = n.Sled.Start(ctx, run, document)
+	if passed := new(PassedError); errors.As(err, &passed) {
+		return n.finish(ctx, pod, true, api.ReasonRefused, passed.Message)
+	}
+	if err != nil {
+		return errors.Join(err, n.condition(ctx, pod, api.ConditionVM, "NotStarted", err.Error()))
+	}
+	n.Log.Info("started", "pod", c.Pod, "generation", c.Generation, "propolis", id)
+	return nil
+}
+
+// report tells the state of a VM.
+func (n *Node) report(ctx context.Context, pod *corev1.Pod, here *Run) error {
+	to := pod.DeepCopy()
+	ready := corev1.ConditionFalse
+	if here.State == "running" {
+		ready = corev1.ConditionTrue
+		to.Status.Phase = corev1.PodRunning
+		if to.Status.StartTime == nil {
+			now := metav1.NewTime(n.Now())
+			to.Status.StartTime = &now
+		}
+	}
+	n.set(to, api.ConditionStarted, corev1.ConditionTrue, "Started", "")
+	n.set(to, corev1.PodReady, ready, "", "")
+	n.set(to, api.ConditionVM, ready, here.State, "")
+	return n.write(ctx, pod, to)
+}
+
+// finish tells that a run has ended here, for ever: the sled takes the generation no second time.
+func (n *Node) finish(ctx context.Context, pod *corev1.Pod, failed bool, reason, message string) error {
+	to := pod.DeepCopy()
+	to.Status.Phase = corev1.PodSucceeded
+	if failed {
+		to.Status.Phase = corev1.PodFailed
+	}
+	to.Status.Reason, to.Status.Message = reason, message
+	n.set(to, corev1.PodReady, corev1.ConditionFalse, reason, "")
+	n.set(to, api.ConditionVM, corev1.ConditionFalse, reason, message)
+	return n.write(ctx, pod, to)
+}
+
+func (n *Node) condition(ctx context.Context, pod *corev1.Pod, what corev1.PodConditionType, reason, message string) error {
+	to := pod.DeepCopy()
+	n.set(to, what, corev1.ConditionTrue, reason, message)
+	return n.write(ctx, pod, to)
+}
+
+func (n *Node) set(pod *corev1.Pod, what corev1.PodConditionType, is corev1.ConditionStatus, reason, message string) {
+	c := corev1.PodCondition{Type: what, Status: is, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(n.Now().Truncate(time.Second))}
+	at := slices.IndexFunc(pod.Status.Conditions, func(old corev1.PodCondition) bool { return old.Type == what })
+	if at < 0 {
+		pod.Status.Conditions = append(pod.Status.Conditions, c)
+		return
+	}
+	if pod.Status.Conditions[at].Status == is {
+		c.LastTransitionTime = pod.Status.Conditions[at].LastTransitionTime
+	}
+	pod.Status.Conditions[at] = c
+}
+
+// write writes the status of a pod if it is another one.
+func (n *Node) write(ctx context.Context, from, to *corev1.Pod) error {
+	patch := client.StrategicMergeFrom(from)
+	data, err := patch.Data(to)
+	if err != nil || string(data) == "{}" {
+		return err
+	}
+	return n.Client.Status().Patch(ctx, to, patch)
+}

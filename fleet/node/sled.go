@@ -1,0 +1,225 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Sled is what runs the VMs. Agent is one.
+type Sled interface {
+	// Runs lists every VM of the fleet on the sled.
+	Runs(ctx context.Context) ([]Run, error)
+	// Start gives a run to the sled and has it run. It is a *PassedError if the sled has had
+	// its generation, or a higher one.
+	Start(ctx context.Context, r Run, document json.RawMessage) error
+	// Stop has the VM of a run end.
+	Stop(ctx context.Context, r Run) error
+	// Remove removes what is left of a run, its VM too.
+	Remove(ctx context.Context, r Run) error
+	// Capacity is what the sled can hold.
+	Capacity(ctx context.Context) (Capacity, error)
+}
+
+// Capacity is what a sled can hold.
+type Capacity struct {
+	CPUs   int
+	Memory uint64
+	Pools  map[string]uint64 // the bytes that are free
+}
+
+// PassedError is a generation that the sled does not take.
+type PassedError struct{ Message string }
+
+// Error is what the sled says.
+func (e *PassedError) Error() string { return e.Message }
+
+// Agent is the agent of a sled, as docs/agent.md describes it.
+type Agent struct {
+	http  http.Client
+	base  string
+	token string
+}
+
+// DialFunc opens a connection.
+type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// NewAgent is the agent at unix:/NAME or http://HOST:PORT. A token, if there is one, lets in.
+func NewAgent(address, token string) (*Agent, error) {
+	a := &Agent{base: strings.TrimSuffix(address, "/"), token: token}
+	if name, unix := strings.CutPrefix(address, "unix:"); unix && strings.HasPrefix(name, "/") {
+		a.base = "http://sled"
+		a.http.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", name)
+		}}
+		return a, nil
+	}
+	if at, err := url.Parse(address); err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
+		return nil, fmt.Errorf("agent %q: want unix:/NAME, http://HOST:PORT or https://HOST:PORT", address)
+	}
+	return a, nil
+}
+
+const (
+	apiVersion = "48.0.0"
+	keeper     = "fleet"
+	maxAnswer  = 64 << 20
+)
+
+// answerError is an answer that is an error.
+type answerError struct {
+	status        int
+	code, message string
+}
+
+func (e *answerError) Error() string {
+	return fmt.Sprintf("the agent answers %d %s: %s", e.status, e.code, e.message)
+}
+
+func (a *Agent) do(ctx context.Context, method, path string, body, answer any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		data = nil
+	}
+	r, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("api-version", apiVersion)
+	r.Header.Set("sledctl-keeper", keeper)
+	if body != nil {
+		r.Header.Set("content-type", "application/json")
+	}
+	if a.token != "" {
+		r.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	reply, err := a.http.Do(r)
+	if err != nil {
+		return fmt.Errorf("ask the agent: %w", err)
+	}
+	defer reply.Body.Close()
+	got, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("ask the agent: %w", err)
+	}
+	if reply.StatusCode/100 != 2 {
+		var said struct {
+			Code    string `json:"error_code"`
+			Message string `json:"message"`
+		}
+		_ = json.Unmarshal(got, &said) // an answer without a message is told by its status
+		return &answerError{reply.StatusCode, said.Code, said.Message}
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(got, answer); err != nil {
+		return fmt.Errorf("%s %s: not the answer of an agent: %w", method, path, err)
+	}
+	return nil
+}
+
+// Runs lists the instances that the fleet keeps.
+func (a *Agent) Runs(ctx context.Context) ([]Run, error) {
+	var all struct {
+		Items *[]struct {
+			ID         string `json:"id"`
+			PropolisID string `json:"propolis_id"`
+			State      string `json:"state"`
+			Keeper     string `json:"keeper"`
+			Generation int64  `json:"keeper_generation"`
+		} `json:"items"`
+	}
+	if err := a.do(ctx, http.MethodGet, "/instances", nil, &all); err != nil {
+		return nil, err
+	}
+	if all.Items == nil {
+		return nil, errors.New("GET /instances: not the answer of an agent: it lacks items")
+	}
+	runs := []Run{}
+	for _, i := range *all.Items {
+		if i.Keeper == keeper {
+			runs = append(runs, Run{VM: i.ID, Generation: i.Generation, PropolisID: i.PropolisID, State: i.State})
+		}
+	}
+	return runs, nil
+}
+
+// Start registers a run, and has it run.
+func (a *Agent) Start(ctx context.Context, r Run, document json.RawMessage) error {
+	err := a.do(ctx, http.MethodPut, "/instances/"+r.VM+"/registration", map[string]any{
+		"propolis_id": r.PropolisID, "generation": r.Generation, "document": document,
+	}, nil)
+	if refused := new(answerError); errors.As(err, &refused) && refused.code == "GENERATION_PASSED" {
+		return &PassedError{refused.message}
+	}
+	if err != nil {
+		return err
+	}
+	return a.state(ctx, r, "running")
+}
+
+// Stop asks for the end of a VM.
+func (a *Agent) Stop(ctx context.Context, r Run) error { return a.state(ctx, r, "stopped") }
+
+func (a *Agent) state(ctx context.Context, r Run, state string) error {
+	return a.do(ctx, http.MethodPut, "/vmms/"+r.PropolisID+"/state", map[string]any{"state": map[string]string{"type": state}}, nil)
+}
+
+// Remove removes a VM. One that is not there is removed.
+func (a *Agent) Remove(ctx context.Context, r Run) error {
+	err := a.do(ctx, http.MethodDelete, "/vmms/"+r.PropolisID, nil, nil)
+	if gone := new(answerError); errors.As(err, &gone) && (gone.status == http.StatusNotFound || gone.status == http.StatusGone) {
+		return nil
+	}
+	return err
+}
+
+// Capacity is the sled's, with what the fleet's own VMs take: the scheduler subtracts those.
+func (a *Agent) Capacity(ctx context.Context) (Capacity, error) {
+	var seen struct {
+		CPUs   int `json:"cpus"`
+		Memory struct {
+			Total uint64 `json:"total"`
+		} `json:"memory"`
+		Pools []struct {
+			Name  string `json:"name"`
+			Free  uint64 `json:"free"`
+			Zones bool   `json:"zones"`
+		} `json:"pools"`
+		Instances []struct {
+			Keeper string `json:"keeper"`
+			CPUs   int    `json:"cpus"`
+			Memory uint64 `json:"memory"`
+		} `json:"instances"`
+	}
+	if err := a.do(ctx, http.MethodGet, "/capacity", nil, &seen); err != nil {
+		return Capacity{}, err
+	}
+	c := Capacity{CPUs: seen.CPUs, Memory: seen.Memory.Total, Pools: map[string]uint64{}}
+	for _, i := range seen.Instances {
+		if i.Keeper != keeper { // what others have on the sled, the scheduler does not know
+			c.Memory -= min(c.Memory, i.Memory)
+		}
+	}
+	for _, p := range seen.Pools {
+		if p.Zones {
+			c.Pools[p.Name] = p.Free
+		}
+	}
+	return c, nil
+}
+
+// patience bounds one request of the node.
+const patience = 30 * time.Second
