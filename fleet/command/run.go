@@ -130,7 +130,7 @@ func nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Make this sled one of a fleet, and run what is placed on it",
-		Long: "Make this sled one of a fleet, and run what is placed on it. Runs beside the sled's agent, which must be\n" +
+		Long: "Make this sled one of a fleet, and run what is placed on it. Runs next to the sled's agent, which must be\n" +
 			"kept by the fleet. It ends no VM because it ends itself, or because the API server does not answer.",
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

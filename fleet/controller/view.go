@@ -41,13 +41,11 @@ func (v *view) evidence(sled, revoked string) fence.Evidence {
 	defer v.mu.Unlock()
 	e := fence.Evidence{Uncounted: v.uncounted, Silent: v.silence[sled].Counted}
 	if revoked != "" {
-		since, seen := v.revoked[revoked]
-		if !seen {
-			since = v.now
+		if _, seen := v.revoked[revoked]; !seen {
 			if v.revoked == nil {
 				v.revoked = map[string]time.Duration{}
 			}
-			v.revoked[revoked] = since + maxGap // the loop may have read before it was revoked
+			v.revoked[revoked] = v.now + maxGap // the loop may have read before it was revoked
 		}
 		e.Revoked, e.Silent = true, min(e.Silent, max(0, v.now-v.revoked[revoked]))
 	}

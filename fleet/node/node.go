@@ -180,7 +180,7 @@ func (n *Node) report(ctx context.Context, pod *corev1.Pod, here *Run) error {
 	return n.write(ctx, pod, to)
 }
 
-// finish tells that a run has ended here, for ever: the sled takes the generation no second time.
+// finish tells that a run has ended here: the sled takes the generation no second time.
 func (n *Node) finish(ctx context.Context, pod *corev1.Pod, failed bool, reason, message string) error {
 	to := pod.DeepCopy()
 	to.Status.Phase = corev1.PodSucceeded

@@ -48,7 +48,7 @@ func (s *sled) Start(_ context.Context, r Run, _ json.RawMessage) error {
 		return &PassedError{"generation " + strconv.FormatInt(r.Generation, 10) + " has passed"}
 	}
 	if _, here := s.runs[r.VM]; here {
-		return errors.New("the VM is here already")
+		return errors.New("a VM of the instance exists")
 	}
 	s.last[r.VM], s.starts = r.Generation, append(s.starts, r.Generation)
 	r.State = "running"

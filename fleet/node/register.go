@@ -24,7 +24,7 @@ import (
 // maxRuns is how many pods a sled takes: its VNICs and zones set the limit before.
 const maxRuns = 1000
 
-// Register makes the sled known, or tells what has changed of it. It is not Ready before
+// Register makes the sled known, or writes what has changed of it. It is not Ready before
 // every VM on it is adopted.
 func (n *Node) Register(ctx context.Context) error {
 	var have corev1.Node

@@ -161,7 +161,7 @@ func (a *Agent) Start(ctx context.Context, r Run, document json.RawMessage) erro
 	err := a.do(ctx, http.MethodPut, "/instances/"+r.VM+"/registration", map[string]any{
 		"propolis_id": r.PropolisID, "generation": r.Generation, "document": document,
 	}, nil)
-	if refused := new(answerError); errors.As(err, &refused) && refused.code == "GENERATION_PASSED" {
+	if refused := new(answerError); errors.As(err, &refused) && (refused.code == "GENERATION_PASSED" || refused.status == http.StatusGone) { // gone: this run has ended
 		return &PassedError{refused.message}
 	}
 	if err != nil {
@@ -177,7 +177,7 @@ func (a *Agent) state(ctx context.Context, r Run, state string) error {
 	return a.do(ctx, http.MethodPut, "/vmms/"+r.PropolisID+"/state", map[string]any{"state": map[string]string{"type": state}}, nil)
 }
 
-// Remove removes a VM. One that is not there is removed.
+// Remove removes a VM. One that does not exist is removed.
 func (a *Agent) Remove(ctx context.Context, r Run) error {
 	err := a.do(ctx, http.MethodDelete, "/vmms/"+r.PropolisID, nil, nil)
 	if gone := new(answerError); errors.As(err, &gone) && (gone.status == http.StatusNotFound || gone.status == http.StatusGone) {
