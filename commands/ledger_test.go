@@ -127,7 +127,7 @@ func statefully() []string {
 		"propolis stop --instance a", "propolis reboot --instance a", "propolis monitor --instance a", "propolis nmi --instance a",
 		"propolis spec show a", "propolis spec show a --running", "propolis spec diff a",
 		"reap", "reap -n", "storage forget c1t0d0 --yes", "storage rekey",
-		"instance copy web1 web2", "instance keeper a operator", "sled keeper", "sled keeper fleet", "instance snapshot list", "instance snapshot create web1 one", "instance snapshot rollback web1 one", "instance snapshot delete web1 one",
+		"instance copy web1 web2", "instance export a b", "instance import ../test/matrix/testdata/web1.tar", "instance keeper a operator", "sled keeper", "sled keeper fleet", "instance snapshot list", "instance snapshot create web1 one", "instance snapshot rollback web1 one", "instance snapshot delete web1 one",
 		"storage local-disk list", "storage local-disk ensure " + uuid + " --size 1G", "storage local-disk delete " + uuid,
 		"vnic list", "vnic list --all", "vnic create --over net0", "vnic create --instance a", "vnic delete vnic_propolis0",
 		"volume list", "volume get a", "volume create a --size 1G", "volume delete a", "volume attach a b", "volume resize a --size 2G", "volume rename a b", "volume set a --protect", "volume adopt", "volume detach a b",

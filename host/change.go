@@ -2,9 +2,11 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/sledctl/sledctl/host/fault"
 )
@@ -43,6 +45,9 @@ func WithStart(ctx context.Context, started func(group int, c Command)) context.
 // context.
 func (h *Illumos) change(ctx context.Context, c Command, cmd *exec.Cmd) (Result, error) {
 	out, err := h.openOutput(cmd.Args[0], c.Stdin)
+	if err == nil && c.Input != nil {
+		err = out.openPipe()
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("running %s: %w", c.Program, err)
 	}
@@ -51,6 +56,13 @@ func (h *Illumos) change(ctx context.Context, c Command, cmd *exec.Cmd) (Result,
 	if err := cmd.Start(); err != nil {
 		out.close()
 		return Result{}, fmt.Errorf("running %s: %w", c.Program, err)
+	}
+	waits := ctx
+	if c.Input != nil { // it ends without its input, and has a moment for that
+		var release func()
+		waits, release = lingering(ctx, inputGrace)
+		defer release()
+		out.feed(ctx, c.Input)
 	}
 	if started, ok := ctx.Value(startKey{}).(func(int, Command)); ok {
 		started(cmd.Process.Pid, c)
@@ -67,7 +79,7 @@ func (h *Illumos) change(ctx context.Context, c Command, cmd *exec.Cmd) (Result,
 	select {
 	case e := <-ended:
 		return e.result, e.err
-	case <-ctx.Done():
+	case <-waits.Done():
 		return Result{}, &StillRunningError{PID: cmd.Process.Pid, Command: c, Output: out.stdout.Name(), Err: ctx.Err()}
 	}
 }
@@ -81,7 +93,37 @@ func finish(c Command, cmd *exec.Cmd, out *output) (Result, error) {
 	}
 	result, err := out.result(c)
 	result.Exit = exit
+	if broken := out.broken(exit); broken != nil {
+		err = errors.Join(err, &InputError{Program: c.Program, Err: broken})
+	}
 	return result, err
+}
+
+// InputError is the input of a command that ended before it was all read. The command has ended, too; its
+// result says how.
+type InputError struct {
+	Program string
+	Err     error // the reader's, or why the context has ended
+}
+
+// Error names the command.
+func (e *InputError) Error() string {
+	return fmt.Sprintf("input of %s ended early: %v", e.Program, e.Err)
+}
+
+func (*InputError) Kind() fault.Kind { return fault.Failed }
+
+// Unwrap gives the cause.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// inputGrace is how long a command may take that has lost its input: what it has half made goes.
+const inputGrace = 10 * time.Second
+
+// lingering ends so long after a context.
+func lingering(ctx context.Context, grace time.Duration) (context.Context, func()) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return later, func() { stop(); cancel() }
 }
 
 // inherited are the descriptors of the context's locks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ const (
 	// CrashAfter: it is done, and nobody learns of it.
 	CrashAfter
 	// CrashDuring: a command continues without its caller, and keeps its locks;
-	// see Wait. Of a write only the first half is done. A request is sent, and
+	// see Wait. Of a write, and of what is read for a command, only the first half is done. A request is sent, and
 	// the server may or may not act on it. What cannot be done in part is done.
 	CrashDuring
 )
@@ -106,6 +107,9 @@ func (c *Crashing) Run(ctx context.Context, cmd Command) (Result, error) {
 		c.die(fate)
 		return Result{}, fmt.Errorf("%s: %w", cmd.Program, ErrCrashed)
 	}
+	if cmd.Input != nil {
+		cmd.Input = &crashInput{in: cmd.Input, crash: c.crash, cut: fate == during}
+	}
 	ended := c.start(ctx, cmd)
 	if fate == during {
 		c.die(fate)
@@ -119,6 +123,24 @@ func (c *Crashing) Run(ctx context.Context, cmd Command) (Result, error) {
 	case <-c.dead.Done():
 	}
 	return Result{}, fmt.Errorf("%s: %w", cmd.Program, ErrCrashed)
+}
+
+// crashInput is what a command reads from a program that dies: of what arrives then, half comes through.
+type crashInput struct {
+	in io.Reader
+	*crash
+	cut bool
+}
+
+func (r *crashInput) Read(p []byte) (int, error) {
+	if !r.cut && r.Crashed() {
+		return 0, ErrCrashed
+	}
+	n, err := r.in.Read(p)
+	if r.cut {
+		return n / 2, ErrCrashed
+	}
+	return n, err
 }
 
 type ending struct {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -73,6 +74,16 @@ type Command struct {
 	Args    []string // without the program
 	Env     []string // KEY=VALUE, added to the clean environment
 	Stdin   []byte   // nil: /dev/null
+
+	// Input is given to a command that changes something as its standard input, while it runs: what
+	// does not fit into Stdin. It ends when the reader does, fails, or sledctl dies: the command must know by
+	// itself whether all has arrived. A reader that fails fails the run (*InputError), and so does a command that
+	// succeeds and has not read all. From is the command line whose output it is.
+	Input io.Reader
+	From  string
+	// Output takes what a command that only looks prints, as it prints it. Nil: all of it is in the result. A
+	// writer that fails ends the command, and fails the run.
+	Output io.Writer
 
 	// Zone runs the command inside this zone, through zlogin. Empty: where we are.
 	Zone string

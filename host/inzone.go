@@ -9,14 +9,18 @@ import (
 )
 
 // Check says what no host can run: a program that is not a bare name, a
-// variable without a name, or input for a command in a zone (zlogin -n has
-// none).
+// variable without a name, input for a command in a zone (zlogin -n has
+// none), or a pipe on the wrong side (Input, Output).
 func (c Command) Check() error {
 	switch {
 	case c.Program == "" || strings.ContainsAny(c.Program, "/\x00"):
 		return fmt.Errorf("program %q: not a bare name", c.Program)
-	case c.Zone != "" && c.Stdin != nil:
-		return fmt.Errorf("%s in zone %q: a command in a zone has no input", c.Program, c.Zone)
+	case c.Zone != "" && (c.Stdin != nil || c.Input != nil || c.Output != nil):
+		return fmt.Errorf("%s in zone %q: a command in a zone has no input, and its output is kept", c.Program, c.Zone)
+	case c.Input != nil && (c.ReadOnly || c.Stdin != nil || c.From == ""):
+		return fmt.Errorf("%s: input from a reader is for what changes something, has a name, and is all that it has", c.Program)
+	case c.Output != nil && !c.ReadOnly:
+		return fmt.Errorf("%s: what changes something prints into a file", c.Program)
 	}
 	for _, e := range c.Env {
 		if i := strings.IndexByte(e, '='); i <= 0 {

@@ -41,19 +41,25 @@ func CommandLine(c Command) Line {
 	return Line{Kind: kind, Text: c.Shell()}
 }
 
-// Program is what a line of a command runs; "" for other lines.
+// Program is what a line of a command runs, behind a pipe the last; "" for other lines.
 func (l Line) Program() string {
 	if l.Kind != LineRun && l.Kind != LineQuery {
 		return ""
 	}
+	program := ""
 	for rest := l.Text; rest != ""; {
 		var word string
 		word, rest = firstWord(rest)
-		if !isAssignment(word) {
-			return word
+		switch {
+		case word == "|":
+			program = ""
+		case strings.HasPrefix(word, "<<"): // what follows is its input
+			return program
+		case program == "" && !isAssignment(word):
+			program = word
 		}
 	}
-	return ""
+	return program
 }
 
 // firstWord cuts off a word as Quote writes it, quotes included.
@@ -153,9 +159,12 @@ func RequestLine(method, url string, header []string, body []byte) Line {
 func WaitLine(what string) Line { return Line{Kind: LineWait, Text: "# waits until " + what} }
 
 // Shell is the command as a shell would run it where sledctl runs: Env first,
-// then Argv, quoted; stdin as a here-document.
+// then Argv, quoted; stdin as a here-document, or what comes from another command behind that.
 func (c Command) Shell() string {
 	var b strings.Builder
+	if c.From != "" {
+		b.WriteString(c.From + " | ")
+	}
 	for _, e := range c.Env {
 		k, v, _ := strings.Cut(e, "=")
 		b.WriteString(k + "=" + Quote(v) + " ")

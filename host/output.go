@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,76 @@ import (
 // open, the command included: so sweep recognises what a killed sledctl left.
 type output struct {
 	stdout, stderr *os.File
-	input          *os.File // nil: /dev/null
+	input          *os.File // nil: /dev/null, or a pipe
+	// The ends of the pipe in which input comes from a reader, and what came of reading; nil: it does not.
+	pipe, from *os.File
+	fed        chan error
+}
+
+// openPipe has input come from a reader (feed).
+func (o *output) openPipe() (err error) {
+	if o.from, o.pipe, err = os.Pipe(); err != nil {
+		o.close()
+	}
+	return err
+}
+
+// feed gives a command that has begun what a reader reads, until the context ends.
+func (o *output) feed(ctx context.Context, in io.Reader) {
+	o.from.Close() // its own is open: without it, writing would not notice its end
+	o.fed = make(chan error, 1)
+	ended := context.AfterFunc(ctx, func() { o.pipe.Close() })
+	go func() {
+		r := &noting{in: in}
+		_, err := io.Copy(o.pipe, r)
+		if !ended() {
+			r.err = context.Cause(ctx)
+		}
+		switch {
+		case r.err != nil:
+			o.fed <- r.err
+		case err != nil: // the command has ended before
+			o.fed <- errUnread
+		}
+		close(o.fed)
+		o.pipe.Close()
+	}()
+}
+
+// errUnread is input that a command has not read to its end.
+var errUnread = errors.New("the command did not read all of it")
+
+// broken is why the input of a command that has ended was not all that there is; nil: it was. One that
+// failed may have left it, and its reader is not waited for.
+func (o *output) broken(exit int) error {
+	if o.fed == nil {
+		return nil
+	}
+	if exit == 0 {
+		return <-o.fed
+	}
+	select {
+	case err := <-o.fed:
+		if !errors.Is(err, errUnread) {
+			return err
+		}
+	default:
+	}
+	return nil
+}
+
+// noting remembers how reading has failed.
+type noting struct {
+	in  io.Reader
+	err error
+}
+
+func (n *noting) Read(p []byte) (int, error) {
+	got, err := n.in.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n.err = err
+	}
+	return got, err
 }
 
 func (h *Illumos) openOutput(program string, stdin []byte) (*output, error) {
@@ -43,6 +113,9 @@ func (h *Illumos) openOutput(program string, stdin []byte) (*output, error) {
 
 // stdin is nil without input, not a nil *os.File.
 func (o *output) stdin() io.Reader {
+	if o.from != nil {
+		return o.from
+	}
 	if o.input == nil {
 		return nil
 	}
@@ -80,6 +153,10 @@ func (o *output) close() {
 			os.Remove(f.Name())
 			f.Close()
 		}
+	}
+	if o.fed == nil && o.pipe != nil { // no command has begun
+		o.from.Close()
+		o.pipe.Close()
 	}
 }
 

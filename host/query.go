@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"syscall"
 	"time"
@@ -35,6 +36,9 @@ func query(ctx context.Context, c Command, prepared *exec.Cmd) (Result, error) {
 	stdout := &capped{max: maxStdout, over: func() { kill(errTooLong(c, "stdout", maxStdout)) }}
 	stderr := &capped{max: maxStderr, over: func() { kill(errTooLong(c, "stderr", maxStderr)) }}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if c.Output != nil { // its reader may be slower than the command
+		cmd.Stdout, cmd.WaitDelay = &failing{out: c.Output, over: kill}, 0
+	}
 
 	err := cmd.Run()
 	switch {
@@ -61,6 +65,20 @@ func exitOf(cmd *exec.Cmd, err error) (int, error) {
 		return 128 + int(status.Signal()), nil
 	}
 	return cmd.ProcessState.ExitCode(), nil
+}
+
+// failing hands on what is written, and notes that it cannot.
+type failing struct {
+	out  io.Writer
+	over func(error)
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	n, err := f.out.Write(p)
+	if err != nil {
+		f.over(err)
+	}
+	return n, err
 }
 
 func errTooLong(c Command, stream string, limit int64) error {

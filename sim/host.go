@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools"
@@ -38,9 +40,66 @@ func (h *simHost) Run(ctx context.Context, c host.Command) (host.Result, error) 
 		if err != nil && ctx.Err() != nil {
 			err = fmt.Errorf("%s was killed: %w", c.Program, ctx.Err())
 		}
+		if c.Output != nil && err == nil {
+			_, err = io.WriteString(c.Output, reply.Stdout)
+			reply.Stdout = ""
+		}
 		return resultOf(c, reply), err
 	}
-	return h.change(ctx, c, call)
+	var broken error
+	if c.Input != nil {
+		if call.Stdin, broken = arrived(ctx, c.Input); ctx.Err() != nil { // it has lost its input, and has a moment for that
+			var release func()
+			ctx, release = context.WithTimeout(context.WithoutCancel(ctx), inputGrace)
+			defer release()
+		}
+	}
+	result, err := h.change(ctx, c, call)
+	if broken != nil {
+		err = errors.Join(err, &host.InputError{Program: c.Program, Err: broken})
+	}
+	return result, err
+}
+
+// inputGrace is how long a command that has lost its input is waited for, as on a real sled.
+const inputGrace = 10 * time.Second
+
+// arrived is what comes from a reader until the context ends.
+func arrived(ctx context.Context, in io.Reader) ([]byte, error) {
+	type part struct {
+		data []byte
+		err  error
+	}
+	parts := make(chan part)
+	go func() {
+		for {
+			data := make([]byte, 64<<10)
+			n, err := in.Read(data)
+			select {
+			case parts <- part{data[:n], err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	all := []byte{} // there is input, if none of it
+	for {
+		select {
+		case p := <-parts:
+			all = append(all, p.data...)
+			switch {
+			case errors.Is(p.err, io.EOF):
+				return all, nil
+			case p.err != nil:
+				return all, p.err
+			}
+		case <-ctx.Done():
+			return all, context.Cause(ctx)
+		}
+	}
 }
 
 // Lookup fails with host.ErrNoCommand if the sled lacks one of the programs.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -129,13 +130,55 @@ func validateEither(name string) error {
 // run runs a command that changes something and types its failure.
 func run(ctx context.Context, h host.Host, c host.Command, names ...string) error {
 	r, err := h.Run(ctx, c)
-	if err == nil && r.Exit != 0 {
+	switch {
+	case err == nil && r.Exit != 0:
 		err = failure(c, r, names...)
+	case err != nil && r.Exit != 0: // it has lost its input
+		err = fmt.Errorf("%w; %w", err, failure(c, r, names...))
 	}
 	return err
+}
+
+// ended says that a command has come to its end, though a bad one.
+func ended(err error) bool {
+	_, early := errors.AsType[*host.InputError](err)
+	return early || isCommandError(err)
 }
 
 func isCommandError(err error) bool {
 	_, ok := errors.AsType[*host.CommandError](err)
 	return ok
+}
+
+// patiently repeats what is host.ErrBusy (host.Patiently).
+//
+// Guess free-after-halt: a file system is free within seconds after its zone was halted: what is
+// busy is tried again, with pauses from 20 ms to 1 s, until the step's deadline.
+// Check: `sledctl trace --slowest 5` after `instance stop`
+func patiently(ctx context.Context, try func(attempt int) error) error {
+	return host.Patiently(ctx, try)
+}
+
+// cleanUpTime is what a step that failed has for taking back what it made,
+// beyond the time of its context.
+const cleanUpTime = 60 * time.Second
+
+// cleanUp takes back what a failed step has left and tells both errors if that
+// fails too. It must not depend on the step's context, which may be why it failed.
+func cleanUp(ctx context.Context, cause error, undo func(context.Context) error) error {
+	return host.CleanUp(ctx, cleanUpTime, cause, undo)
+}
+
+// unlessDone is nil where a command that failed has done its work all the same: it may have been
+// killed behind it. The look has the time of a cleaning up, as the step's own may be over.
+func unlessDone(ctx context.Context, cause error, done func(context.Context) bool) error {
+	if !isCommandError(cause) {
+		return cause
+	}
+	ctx, release := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer release()
+	if done(ctx) {
+		return nil
+	}
+	return cause
 }

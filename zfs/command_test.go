@@ -78,6 +78,19 @@ func TestStepLines(t *testing.T) {
 		{Destroy{Dataset: "tank/v", Type: TypeVolume}, "zfs.destroy", []string{"zfs destroy tank/v"}},
 		{CloneVolume{Snapshot: "tank/v@s", Dataset: "tank/w", Properties: []Property{{"x:y", "1"}}}, "zfs.clone-volume", []string{"zfs clone -o x:y=1 tank/v@s tank/w"}},
 		{CloneVolume{Snapshot: "tank/v", Dataset: "tank/w"}, "zfs.clone-volume", nil},
+		{
+			ReceiveVolume{Dataset: "tank/w", Snapshot: "s", Properties: []Property{{"x:y", "1"}}, From: Sent{Snapshot: "tank/v@s"}.Source()}, "zfs.receive-volume",
+			[]string{"zfs send tank/v@s | zfs receive -u -o x:y=1 tank/w@s", "zfs destroy tank/w@s"},
+		},
+		{
+			ReceiveVolume{Dataset: "tank/w", Snapshot: "s", From: Sent{Snapshot: "tank/v@s", Since: "tank/v@r"}.Source()}, "zfs.receive-volume",
+			[]string{"zfs send -i tank/v@r tank/v@s | zfs receive -u tank/w@s", "zfs destroy tank/w@s"},
+		},
+		{
+			ReceiveVolume{Dataset: "tank/w", Snapshot: "s", From: Sent{Token: "1-ab-c-d"}.Source()}, "zfs.receive-volume",
+			[]string{"zfs send -t 1-ab-c-d | zfs receive -u tank/w@s", "zfs destroy tank/w@s"},
+		},
+		{ReceiveVolume{Dataset: "tank/w@s"}, "zfs.receive-volume", nil},
 		{DestroySnapshot{Name: "tank/a@b"}, "zfs.destroy-snapshot", []string{"zfs destroy tank/a@b"}},
 		{DestroySnapshots{Dataset: "tank/a", Snapshot: "b"}, "zfs.destroy-snapshots", []string{"zfs destroy -r tank/a@b"}},
 		{

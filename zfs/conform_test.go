@@ -58,6 +58,12 @@ func TestSteps(t *testing.T) {
 			Step: zfs.CreateVolume{Dataset: "rpool/v", Size: 1 << 40, Block: 16 << 10, Thin: true, Properties: []zfs.Property{{Name: "x:y", Value: "1"}}},
 		},
 		steptest.Case{Step: zfs.CloneVolume{Snapshot: "rpool/v@s", Dataset: "rpool/w"}, Sled: on(volume, zfs.Snapshot{Name: "rpool/v@s"}), Again: host.ErrExists},
+		steptest.Case{
+			Step: zfs.ReceiveVolume{
+				Dataset: "rpool/a/w", Snapshot: "r", Properties: []zfs.Property{{Name: "x:y", Value: "1"}}, From: zfs.Sent{Snapshot: "rpool/v@s"}.Source(),
+			},
+			Sled: on(volume, zfs.Snapshot{Name: "rpool/v@s"}), Again: host.ErrExists,
+		},
 		steptest.Case{Step: zfs.GrowVolume{Dataset: "rpool/v", Size: 2 << 20}, Sled: on(volume)},
 		steptest.Case{Step: zfs.RenameVolume{Dataset: "rpool/v", To: "rpool/w"}, Sled: on(volume), Again: host.ErrNotFound},
 		steptest.Case{

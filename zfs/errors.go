@@ -35,6 +35,8 @@ var (
 	// ErrSuspended is a pool that has stopped because its device does not
 	// answer. It goes on when the device does and zpool clear was run.
 	ErrSuspended = fmt.Errorf("pool is suspended: %w", host.ErrState)
+	// ErrStream is a stream that has not ended, or is none.
+	ErrStream = errors.New("incomplete stream")
 	// ErrIO is a device that answers with errors.
 	ErrIO = errors.New("device fails")
 )
@@ -121,6 +123,24 @@ func keyRules() []rule {
 	}
 }
 
+// streamRules give kinds to a line "cannot receive … stream: REASON", or "warning: cannot send 'NAME': REASON"
+// (usr/src/lib/libzfs/common/libzfs_sendrecv.c), which name what they are about in the reason, or not at all.
+func streamRules() []rule {
+	return []rule{
+		{`receive`, `destination '.+' exists`, host.ErrExists},
+		{`receive`, `destination '.+' does not exist`, host.ErrNotFound},
+		{`receive`, `most recent snapshot of .+ does not|destination .+ has been modified`, host.ErrRefused}, // and a second line
+		{`receive`, `destination .+ contains partially-complete state from "zfs receive -s"\.?`, host.ErrRefused},
+		{`receive`, `checksum mismatch or incomplete stream\.?|failed to read from stream|invalid (backup )?stream.*`, ErrStream},
+		{`receive`, `inherited key must be loaded`, ErrKeyNotLoaded},
+		{`send`, `(dataset|source) key must be loaded`, ErrKeyNotLoaded},
+		{`receive|send`, `out of space`, ErrSpace},
+		{`receive|send`, `pool I/O is currently suspended`, ErrSuspended},
+		{`receive|send`, `I/O error`, ErrIO},
+		{`receive|send`, `permission denied`, host.ErrPrivileges},
+	}
+}
+
 // kindOfLine is the kind of one line, or nil. Meant tells the names that the
 // command was about.
 func kindOfLine(line string, meant func(name string) bool) error {
@@ -134,6 +154,9 @@ func kindOfLine(line string, meant func(name string) bool) error {
 	}
 	if parts := regexp.MustCompile(`^Key (load|unload|change) error: (.+)$`).FindStringSubmatch(line); parts != nil {
 		return kindOf(keyRules(), parts[1], parts[2])
+	}
+	if parts := regexp.MustCompile(`^(?:cannot (receive)(?: [a-z ]+ stream)?|(?:warning: )?cannot (send) '[^']+'): (.+)$`).FindStringSubmatch(line); parts != nil {
+		return kindOf(streamRules(), parts[1]+parts[2], parts[3])
 	}
 	parts := regexp.MustCompile(`^cannot ([a-z ]+) '([^']+)': (.+)$`).FindStringSubmatch(line)
 	if parts == nil {

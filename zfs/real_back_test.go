@@ -3,7 +3,7 @@ package zfs_test
 import (
 	"crypto/sha256"
 	"fmt"
-	"os/exec"
+	"io"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -34,10 +34,8 @@ func (r *rig) back(pool string) {
 	r.refuses(zfs.Rollback{Name: disks + "@one", GUID: one.GUID}, host.ErrRefused) // no snapshot is destroyed for it
 	r.byHand("clone", disks+"@one", pool+"/clone")
 	r.same(want, "/"+pool+"/clone/web1.raw", "in a clone")
-	stream := fmt.Sprintf("zfs send %s@one | zfs receive %s/received", disks, pool)
-	if out, err := exec.Command("sh", "-c", stream).CombinedOutput(); err != nil {
-		r.t.Fatalf("%s: %v: %s", stream, err, out)
-	}
+	r.receive(disks+"@one", pool+"/received", 0)
+	r.receive(disks+"@one", pool+"/torn", 100_000)
 	r.same(want, "/"+pool+"/received/web1.raw", "received")
 
 	r.do(
@@ -45,6 +43,31 @@ func (r *rig) back(pool string) {
 		zfs.DestroyAll{Names: []string{disks + "@two", disks + "@one", pool + "/received@one"}},
 		zfs.Destroy{Dataset: pool + "/received"}, zfs.Destroy{Dataset: disks},
 	)
+}
+
+// receive has what one zfs prints be what another one reads: all of it, or so many bytes, which leave nothing.
+func (r *rig) receive(snapshot, dataset string, most int64) {
+	r.t.Helper()
+	source := zfs.Sent{Snapshot: snapshot}.Source()
+	in, err := source.Open(r.t.Context(), r.host)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c := host.Command{Program: "zfs", Args: []string{"receive", dataset}, From: source.Line, Input: in}
+	if most > 0 {
+		c.Input = io.LimitReader(in, most)
+	}
+	got, err := r.host.Run(r.t.Context(), c)
+	if err != nil || got.Exit != 0 && most == 0 || got.Exit == 0 && most > 0 {
+		r.t.Fatalf("%d of %s: %v, exit %d: %s", most, source.Line, err, got.Exit, got.Stderr)
+	}
+	if err := in.Close(); err != nil {
+		r.t.Error(err)
+	}
+	if most > 0 {
+		r.t.Logf("of %d bytes: %s", most, got.Stderr)
+		r.refuses(zfs.Destroy{Dataset: dataset}, host.ErrNotFound)
+	}
 }
 
 func (r *rig) same(want, file, stage string) {

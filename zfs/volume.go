@@ -196,16 +196,10 @@ func makeVolume(ctx context.Context, h host.Host, how, dataset string, c host.Co
 		return nil
 	}
 	err = fmt.Errorf("%s volume %s: %w", how, dataset, err)
-	if !isCommandError(err) || errors.Is(err, host.ErrExists) { // another program's, since we looked
+	if !ended(err) || errors.Is(err, host.ErrExists) { // another program's, since we looked
 		return err
 	}
-	return cleanUp(ctx, err, func(ctx context.Context) error {
-		d, err := Get(ctx, h, dataset)
-		if err != nil {
-			return err
-		}
-		return Destroy{Dataset: dataset, GUID: d.GUID, Type: TypeVolume}.Do(ctx, h)
-	})
+	return cleanUp(ctx, err, func(ctx context.Context) error { return dismantle(ctx, h, dataset) })
 }
 
 // Do grows it. One that has the size already is left as it is.

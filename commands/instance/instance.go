@@ -23,6 +23,8 @@ func New(env *cli.Env) *cobra.Command {
 		{Name: "keeper", Make: newKeeper},
 		{Name: "snapshot", Make: newSnapshot},
 		{Name: "copy", Make: newCopy},
+		{Name: "export", Make: newExport},
+		{Name: "import", Make: newImport},
 		{Name: "adopt", Make: newAdopt},
 		{Name: "wait", Make: newWait},
 		{Name: "watch", Make: newWatch},

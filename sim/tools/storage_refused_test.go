@@ -15,7 +15,7 @@ func TestWhatIsNotSimulatedOfStorageIsRefused(t *testing.T) {
 	session(t, tx, "$ zfs create tank/a\n$ zfs create tank/a/b\n$ zfs snapshot tank/a@s\n$ zfs create -sV 1M tank/v\n")
 	for line := range strings.SplitSeq(`zfs
 zfs wait tank
-zfs send tank@s
+zfs send -R tank@s
 zfs create -p -o compression=lz4 tank/a
 zfs create -p -o mountpoint=/y tank/x/y
 zfs create -o quota tank/b

@@ -81,6 +81,21 @@ type Dataset struct {
 	// Immutable are directories in which nothing can be made, by their names
 	// from the top of the file system.
 	Immutable []string `json:"immutable,omitempty"`
+	// Sent is the guid of the snapshot that a snapshot was received from, which it has, too.
+	Sent uint64 `json:"sent,omitempty"`
+	// Partial is what a volume has of a stream that did not end; nil: none.
+	Partial *Partial `json:"partial,omitempty"`
+}
+
+// Partial is the state of zfs receive -s after it was interrupted.
+type Partial struct {
+	Snapshot string `json:"snapshot"` // that is received, as its sender names it
+	To       uint64 `json:"to"`       // its guid
+	From     uint64 `json:"from"`     // that of the one that the stream begins with; 0: of none
+	Volsize  string `json:"volsize"`
+	Bytes    uint64 `json:"bytes"` // of the stream's records; the volume is done up to Offset
+	Offset   uint64 `json:"offset"`
+	New      bool   `json:"new"` // the volume was made for it
 }
 
 // Repository is the SMF of a running zone: what svc.startd knows of it, and

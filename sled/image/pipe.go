@@ -23,7 +23,7 @@ type pipe struct {
 // that would need as much room again, and to read a packed disk twice. Errors: *image.Refused; those of reading.
 func Pipe(ctx context.Context, in io.Reader, size int64, digest string) (Source, error) {
 	p := &pipe{hash: sha256.New(), want: strings.ToLower(digest)}
-	p.in = io.TeeReader(&arriving{ctx: ctx, in: in}, p.hash)
+	p.in = io.TeeReader(Arriving(ctx, in), p.hash)
 	s := Source{File: "standard input", SHA256: p.want, pipe: p}
 	disk, err := image.Stream(p.in, size)
 	s.disk = disk
@@ -43,8 +43,10 @@ func (p *pipe) check() error {
 
 func (p *pipe) sum() string { return hex.EncodeToString(p.hash.Sum(nil)) }
 
-// arriving reads until the context ends, also where nothing arrives: then the read that waits is
+// Arriving reads until the context ends, also where nothing arrives: then the read that waits is
 // left to itself, and to the end of the process.
+func Arriving(ctx context.Context, in io.Reader) io.Reader { return &arriving{ctx: ctx, in: in} }
+
 type arriving struct {
 	ctx  context.Context
 	in   io.Reader

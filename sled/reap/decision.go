@@ -119,7 +119,7 @@ func (b *builder) actions(o Object) []plan.Action {
 	case KindSnapshot:
 		return b.dataset(o.Name, o.Reason)
 	case KindVolume:
-		return []plan.Action{remove(o, zfs.Destroy{Dataset: o.Name, GUID: o.Identity, Type: zfs.TypeVolume})}
+		return b.volume(o)
 	case KindDirectory:
 		return []plan.Action{remove(o, zone.RemoveHome{Path: o.Name})}
 	case KindConfig:

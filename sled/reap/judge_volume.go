@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zfs"
@@ -116,4 +117,13 @@ func (k known) recordsOfVolumes(f Findings) (gone []Object) {
 		gone = append(gone, o)
 	}
 	return gone
+}
+
+// volume destroys what is left of a volume that was never finished, with the snapshot that it was being
+// received with.
+func (f Findings) volume(o Object) (actions []plan.Action) {
+	for _, d := range f.inv.Below(o.Name) {
+		actions = append(actions, remove(Object{Kind: KindSnapshot, Name: d.Name, Reason: o.Reason}, zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}))
+	}
+	return plan.Chain(append(actions, remove(o, zfs.Destroy{Dataset: o.Name, GUID: o.Identity, Type: zfs.TypeVolume}))...)
 }

@@ -67,7 +67,7 @@ func Commands() []Command {
 	add(asks, "instance keeper", "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")
 	add(writes("dladm", "opteadm"), "vnic create")
 	add(writes("dladm"), "vnic delete")
-	add(writes("zfs"), "image delete", "image import", "image prune", "instance snapshot create", "instance snapshot delete", "instance snapshot rollback", "ledger heal", "storage local-disk delete", "storage local-disk ensure", "storage rekey", "volume create", "volume delete", "volume rename", "volume resize")
+	add(writes("zfs"), "image delete", "image import", "image prune", "instance export", "instance snapshot create", "instance snapshot delete", "instance snapshot rollback", "ledger heal", "storage local-disk delete", "storage local-disk ensure", "storage rekey", "volume create", "volume delete", "volume rename", "volume resize")
 	add(writes("chmod", "zfs", "zpool"), "storage format")
 	add(writes("zlogin"), "instance adopt", "zone address", "zone bundle create", "zone exec")
 	add(writes("svcadm", "zlogin"), "propolis start")
@@ -76,7 +76,7 @@ func Commands() []Command {
 	add(writes("dladm", "opteadm", "zfs", "zoneadm", "zonecfg"), "zone create", "zone delete")
 	add(writes("svccfg", "zfs", "zoneadm", "zonecfg"), "base ensure", "base retire")
 	up := []string{"dladm", "mount", "opteadm", "svcadm", "svccfg", "zfs", "zlogin", "zoneadm", "zonecfg"}
-	add(writes(up...), "agent", "instance copy", "instance delete", "instance edit", "instance ensure", "instance migrate", "instance start", "instance stop", "probe record --active", "reap")
+	add(writes(up...), "agent", "instance copy", "instance delete", "instance edit", "instance ensure", "instance import", "instance migrate", "instance start", "instance stop", "probe record --active", "reap")
 	add(writes(append([]string{"chmod", "ipadm", "route", "rsrvrctl", "zpool"}, up...)...), "bootstrap")
 	slices.SortFunc(all, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	return all

@@ -19,14 +19,29 @@ import (
 // Wanted asks for a volume.
 type Wanted struct {
 	Name    string
-	Size    uint64 // bytes; rounded up to a multiple of zfs.MostBlock; 0 with an image: its size
-	Block   uint64 // bytes; 0: of one that is there, any, else zfs.DefaultBlock
-	Pool    string // empty: of one that is there, any, else the image's, else the pool with the most room
-	Near    string // of one that is new: the pool to prefer, if that has room; empty: none
-	Image   string // what it begins as; empty: all zeros
+	Size    uint64  // bytes; rounded up to a multiple of zfs.MostBlock; 0 with an image: its size
+	Block   uint64  // bytes; 0: of one that is there, any, else zfs.DefaultBlock
+	Pool    string  // empty: of one that is there, any, else the image's, else the pool with the most room
+	Near    string  // of one that is new: the pool to prefer, if that has room; empty: none
+	Image   string  // what it begins as; empty: all zeros
+	Stream  *Stream // what it is made of, instead of Image; nil: none
 	Thin    bool
 	Protect bool
 	Follow  bool // deleted with the instance that has it
+}
+
+// Stream is a snapshot of a volume elsewhere, as zfs send prints it.
+type Stream struct {
+	GUID   string // of the snapshot
+	Source zfs.Source
+}
+
+// received is the GUID of what it is made of; empty: of no stream.
+func (w Wanted) received() string {
+	if w.Stream == nil {
+		return ""
+	}
+	return w.Stream.GUID
 }
 
 // kind is what a volume is called among the objects of an operation.
@@ -109,7 +124,9 @@ func (s Settings) AsWanted(view ledger.View, want Wanted) (Record, bool) {
 // begun checks what is wanted, and completes it by the image that the volume begins as. One that was
 // made from it needs that no more.
 func (s Settings) begun(view ledger.View, want Wanted) (Wanted, Image, error) {
-	want.Size = zfs.VolumeSize(want.Size)
+	if want.Stream == nil { // one that is received has the size that was sent
+		want.Size = zfs.VolumeSize(want.Size)
+	}
 	if want.Image == "" {
 		return want, Image{}, want.check()
 	}
@@ -181,7 +198,7 @@ func (s Settings) decide(
 	}
 	r := Record{
 		ID: id, Name: want.Name, Size: want.Size, Block: cmp.Or(want.Block, zfs.DefaultBlock), Thin: want.Thin,
-		Protected: want.Protect, Follows: want.Follow, Image: want.Image, Created: at.Now,
+		Protected: want.Protect, Follows: want.Follow, Image: want.Image, Received: want.received(), Created: at.Now,
 	}
 	if known {
 		return s.again(view, inv, old, r, want, image)
@@ -193,13 +210,13 @@ func (s Settings) decide(
 	if is, there := inv.Dataset(r.Dataset); there {
 		return operation.Decision{}, r, &TakenError{Dataset: r.Dataset, Marked: mark(is) != ""}
 	}
-	d, err := s.making(view, inv, r, image)
+	d, err := s.making(view, inv, r, want, image)
 	return d, r, err
 }
 
 // again is what is left to do for a volume that has a record: nothing, but to write down that
 // it is protected. What was never finished is made as it is wanted now, a clone in any case: it may
-// not have its size yet.
+// not have its size yet; and so is what was received, which may be a part.
 func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Record, want Wanted, image Image) (d operation.Decision, r Record, err error) {
 	if why := unseen(inv, old.Pool); why != "" {
 		return d, old, &UnseenError{What: fmt.Sprintf("volume %q cannot be seen", old.Name), Why: why}
@@ -213,7 +230,7 @@ func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Re
 		return d, old, differs
 	case old.GUID != "" && !there:
 		return d, old, &ConflictError{Name: old.Name, Field: "dataset " + old.Dataset, Is: "gone", Want: "there"}
-	case there && differs == nil && (old.GUID != "" || old.Image == ""): // made, and not written down
+	case there && differs == nil && (old.GUID != "" || old.Image+old.Received == ""): // made, and not written down
 		next = old
 		next.GUID, next.Protected = is.GUID, old.Protected || want.Protect
 		next.Follows = old.Follows || want.Follow
@@ -225,8 +242,9 @@ func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Re
 		return d, next, err
 	}
 	next.Pool, next.Dataset = old.Pool, old.Dataset
-	if d, err = s.making(view, inv, next, image); err == nil && there {
-		d.Plan.Actions = plan.Chain(append(removal(old, is, "it was never finished"), d.Plan.Actions...)...)
+	if d, err = s.making(view, inv, next, want, image); err == nil && there {
+		left := dismantling(old, is, inv.Below(is.Name))
+		d.Plan.Actions = plan.Chain(append(left, d.Plan.Actions...)...)
 		d.Intent.Removes = []operation.Object{{Kind: kind, Name: is.Name, Identity: is.GUID}}
 	}
 	return d, next, err
@@ -240,6 +258,7 @@ func (r Record) differs(want Wanted) error {
 		{"pool", r.Pool, cmp.Or(want.Pool, r.Pool)},
 		{"kind", thickness(r.Thin), thickness(want.Thin)},
 		{"image", cmp.Or(r.Image, "none"), cmp.Or(want.Image, r.Image, "none")},
+		{"stream", cmp.Or(r.Received, "none"), cmp.Or(want.received(), r.Received, "none")},
 	} {
 		if c.is != c.want {
 			return &ConflictError{Name: r.Name, Field: c.field, Is: c.is, Want: c.want}
@@ -259,7 +278,7 @@ func thickness(thin bool) string {
 }
 
 // making is the plan that makes a volume, if there is room for it.
-func (s Settings) making(view ledger.View, inv *inventory.Inventory, r Record, image Image) (d operation.Decision, err error) {
+func (s Settings) making(view ledger.View, inv *inventory.Inventory, r Record, want Wanted, image Image) (d operation.Decision, err error) {
 	if err := prepared(inv, r.Pool); err != nil {
 		return d, err
 	}
@@ -272,19 +291,25 @@ func (s Settings) making(view ledger.View, inv *inventory.Inventory, r Record, i
 	}
 	f, err := r.fact()
 	return operation.Decision{
-		Plan:    plan.Plan{Policy: plan.Undo, Actions: r.steps(image)},
+		Plan:    plan.Plan{Policy: plan.Undo, Actions: r.steps(want, image)},
 		Intent:  operation.Intent{Makes: []operation.Object{{Kind: kind, Name: r.Dataset}}},
 		OnStart: []ledger.Fact{f},
 		OnUndo:  []ledger.Fact{r.Forget()},
 	}, err
 }
 
-// steps make a volume: of zeros, or as a clone that grows, and for which room is kept then.
-func (r Record) steps(image Image) []plan.Action {
+// steps make a volume: of zeros, of a stream, or as a clone that grows, and for which room is kept then.
+func (r Record) steps(want Wanted, image Image) []plan.Action {
 	act := func(change plan.Change, why string, step plan.Step) plan.Action {
 		return plan.Action{ID: step.Verb() + " " + r.Dataset, Object: kind + " " + r.Dataset, Why: why, Change: change, Step: step}
 	}
 	size, marks := sizeText(r.Size), []zfs.Property{{Name: naming.PropertyVolume, Value: r.ID}}
+	if want.Stream != nil {
+		actions := []plan.Action{act(plan.Create, size+" on pool "+r.Pool, zfs.ReceiveVolume{
+			Dataset: r.Dataset, Properties: marks, From: want.Stream.Source, Snapshot: received, GUID: r.Received,
+		})}
+		return r.kept(actions, act)
+	}
 	if r.Image == "" {
 		return []plan.Action{act(plan.Create, size+" on pool "+r.Pool, zfs.CreateVolume{Dataset: r.Dataset, Size: r.Size, Block: r.Block, Thin: r.Thin, Properties: marks})}
 	}
@@ -292,10 +317,28 @@ func (r Record) steps(image Image) []plan.Action {
 	if r.Size > image.Size {
 		actions = append(actions, act(plan.Modify, "from "+sizeText(image.Size)+" to "+size, zfs.GrowVolume{Dataset: r.Dataset, Size: r.Size}))
 	}
+	return r.kept(actions, act)
+}
+
+// received is the snapshot that a volume has while it is received.
+const received = "received"
+
+// kept has room kept for a volume that is not thin, once it is made.
+func (r Record) kept(actions []plan.Action, act func(plan.Change, string, plan.Step) plan.Action) []plan.Action {
 	if !r.Thin {
 		actions = append(actions, act(plan.Modify, "room for all of it is kept", zfs.Set{Dataset: r.Dataset, Name: "refreservation", Value: "auto"}))
 	}
 	return plan.Chain(actions...)
+}
+
+// dismantling removes a volume that was never finished, with the snapshot that it was being received with.
+func dismantling(r Record, is zfs.Dataset, below []zfs.Dataset) (actions []plan.Action) {
+	const why = "it was never finished"
+	for _, d := range below {
+		step := zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}
+		actions = append(actions, plan.Action{ID: step.Verb() + " " + d.Name, Object: "snapshot " + d.Name, Why: why, Change: plan.Remove, Step: step})
+	}
+	return append(actions, removal(r, is, why)...)
 }
 
 // removal destroys the dataset of a volume.

@@ -37,8 +37,10 @@ type Record struct {
 	// Follows says that it is deleted with the instance that has it as a disk.
 	Follows bool `json:"delete_with_instance"`
 	// Image is the name of the image that it was cloned from; empty: of none.
-	Image   string    `json:"image,omitempty"`
-	Created time.Time `json:"created"`
+	Image string `json:"image,omitempty"`
+	// Received is the GUID of the snapshot whose stream it was made of; empty: of none.
+	Received string    `json:"received,omitempty"`
+	Created  time.Time `json:"created"`
 }
 
 // Path is the raw device of the volume: the disk of a VM that has it.

@@ -22,7 +22,7 @@ func Zfs(tx *world.Tx, c cli.Call) cli.Reply {
 		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone, "rollback": z.rollback, "rename": z.rename,
 		"list": z.list, "set": z.set, "get": z.get, "inherit": z.inherit,
 		"mount": z.mount, "unmount": z.unmount,
-		"load-key": z.loadKey, "unload-key": z.unloadKey, "change-key": z.changeKey,
+		"send": z.send, "receive": z.receive, "load-key": z.loadKey, "unload-key": z.unloadKey, "change-key": z.changeKey,
 	})
 }
 
@@ -124,6 +124,51 @@ func (z *zfsCall) rollback(args []string) int {
 	_, operands := options(args, "", 1, 1)
 	only(strings.Contains(operands[0], "@"))
 	return z.refused(zfs.Rollback(z.tx, operands[0]))
+}
+
+// send is zfs_do_send: of a snapshot of a volume, or of the rest of one (-t).
+func (z *zfsCall) send(args []string) int {
+	given, operands := options(args, "i:t:", 0, 1)
+	since := given['i']
+	token, resume := given['t']
+	only(resume == (len(operands) == 0) && !(resume && since != ""))
+	var stream []byte
+	var err error
+	if resume {
+		stream, err = zfs.SendResume(z.tx, token)
+	} else {
+		only(strings.Contains(operands[0], "@"))
+		stream, err = zfs.Send(z.tx, operands[0], since)
+	}
+	z.out.Write(stream)
+	return z.refused(err)
+}
+
+// receive is zfs_do_receive: into one volume, whose snapshot has the name that the stream has.
+func (z *zfsCall) receive(args []string) int {
+	o := zfs.ReceiveOptions{Props: map[string]string{}}
+	abort := false
+	all, operands := cli.Getopt(args, "suAo:", nil)
+	only(len(operands) == 1)
+	for _, option := range all {
+		switch option.Letter {
+		case 's':
+			o.Keep = true
+		case 'u': // nothing of a volume is mounted
+		case 'A':
+			abort = true
+		case 'o':
+			setting(o.Props, option.Value)
+		default:
+			only(false)
+		}
+	}
+	if abort {
+		only(len(all) == 1)
+		return z.refused(zfs.AbortReceive(z.tx, operands[0]))
+	}
+	only(z.call.Stdin != nil)
+	return z.refused(zfs.Receive(z.tx, operands[0], z.call.Stdin, o))
 }
 
 // rename is zfs_do_rename, without options.

@@ -3,6 +3,7 @@ package zfs
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"maps"
 	"path"
 	"strconv"
@@ -46,7 +47,12 @@ func CreateVolume(tx *world.Tx, name string, size uint64, sparse bool, props map
 
 // Create does what zfs create does with a name: the checks in their order.
 func create(tx *world.Tx, name string, kind DatasetTypes, props map[string]string, key KeyOptions) error {
-	c := &checker{tx: tx, action: "cannot create '" + name + "'", types: kind, keysToo: true}
+	return createAs(tx, "cannot create '"+name+"'", name, kind, props, key)
+}
+
+// createAs is create for a command that says by itself what it cannot do.
+func createAs(tx *world.Tx, action, name string, kind DatasetTypes, props map[string]string, key KeyOptions) error {
+	c := &checker{tx: tx, action: action, types: kind, keysToo: true}
 	parent, err := c.parent(name)
 	if err != nil {
 		return err
@@ -150,8 +156,8 @@ func SnapshotAll(tx *world.Tx, names []string, props map[string]string) error {
 			return err
 		}
 		switch {
-		case FindDataset(tx, head) == nil || heads[head]:
-			return world.NotSimulated("zfs snapshot of nothing, or of one file system twice")
+		case FindDataset(tx, head) == nil || heads[head] || FindDataset(tx, head).Partial != nil:
+			return world.NotSimulated("zfs snapshot of nothing, of one file system twice, or of what is half received")
 		case FindDataset(tx, name) != nil:
 			failed = joinRefusals(failed, refuse("cannot create snapshot '%s': dataset already exists", name))
 		}
@@ -262,6 +268,9 @@ func OpenVolume(tx *world.Tx, name string, write bool) (file string, size int64,
 	d, err := OpenDataset(tx, name, TypeVolume)
 	if err != nil {
 		return "", 0, err
+	}
+	if d.Partial != nil && d.Partial.New { // it has no minor yet (zvol_create_minor)
+		return "", 0, fs.ErrNotExist
 	}
 	size = int64(number(d, "volsize"))
 	if d.Tree == "" && !write {

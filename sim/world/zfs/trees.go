@@ -226,7 +226,7 @@ func Rollback(tx *world.Tx, snapshot string) error {
 	case later != nil:
 		return refuse("cannot rollback to '%s': more recent snapshots or bookmarks exist\n"+
 			"use '-r' to force deletion of the following snapshots and bookmarks:\n%s", snapshot, strings.Join(later, "\n"))
-	case locked(tx, d) || inKernelZone(tx, d) || Kind(d) == TypeVolume && given(tx, head):
+	case d.Partial != nil || locked(tx, d) || inKernelZone(tx, d) || Kind(d) == TypeVolume && given(tx, head):
 		return world.NotSimulated("zfs rollback of what is locked, or what a zone in the kernel has")
 	}
 	c := &checker{tx: tx, action: "cannot rollback '" + head + "'"}
