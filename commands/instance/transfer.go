@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -86,15 +86,18 @@ func destination(e *cli.Env, file string, dryRun bool) (io.Writer, func(complete
 	}
 	switch is, err := os.Stat(file); {
 	case err == nil && is.Mode().IsRegular():
-		return nil, nil, &failure.RefusedError{Err: fmt.Errorf("%s exists", file)}
+		return nil, nil, cli.NewFile(file, fs.ErrExist)
 	case err == nil: // a pipe, or a tape
 		out, err := os.OpenFile(file, os.O_WRONLY, 0)
-		return out, func(bool) error { return out.Close() }, err
+		if err != nil {
+			return nil, nil, err
+		}
+		return out, func(bool) error { return out.Close() }, nil
 	}
 	part := file + ".part"
 	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cli.NewFile(part, err)
 	}
 	return out, func(complete bool) error {
 		if !complete {
@@ -158,7 +161,7 @@ func runInstanceImport(ctx context.Context, e *cli.Env, m cli.Mutation, c transf
 	case file != "-":
 		f, err := os.Open(file)
 		if err != nil {
-			return err
+			return cli.NamedFile(file, err)
 		}
 		defer f.Close()
 		in = f

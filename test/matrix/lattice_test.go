@@ -67,7 +67,7 @@ func dealt() (all []dealtRow) {
 // makesVolumes says whether the verb, or what comes before it, makes a volume.
 func (r row) makesVolumes() bool {
 	lines := strings.Join(append(r.ready, r.line), "\n")
-	return strings.Contains(lines, "volume create") || strings.Contains(lines, "size=")
+	return strings.Contains(lines, "volume create") || strings.Contains(lines, "size=") || strings.Contains(lines, "instance import")
 }
 
 // anywhere says whether the verb does not say itself what its sled is.
