@@ -109,13 +109,16 @@ type ReceiveVolume struct {
 	From       Source
 	// Snapshot is what the snapshot is to be named, behind the @, and GUID what it has where it comes from; empty: any.
 	Snapshot, GUID string
+	Size           uint64 // bytes of the volume, or 0: for how long it may take
 }
 
 // Verb names the step.
 func (ReceiveVolume) Verb() string { return "zfs.receive-volume" }
 
-// Limit is the operator's: how long a stream takes, its size decides.
-func (ReceiveVolume) Limit() (most time.Duration, waits bool) { return 0, true }
+// Limit leaves room for a slow line: an hour, and what the volume needs at 512 KiB in a second.
+func (s ReceiveVolume) Limit() (most time.Duration, waits bool) {
+	return time.Hour + time.Duration(s.Size>>19)*time.Second, false
+}
 
 // Undo is Destroy.
 func (s ReceiveVolume) Undo() any { return Destroy{Dataset: s.Dataset, Type: TypeVolume} }

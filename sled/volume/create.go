@@ -306,7 +306,7 @@ func (r Record) steps(want Wanted, image Image) []plan.Action {
 	size, marks := sizeText(r.Size), []zfs.Property{{Name: naming.PropertyVolume, Value: r.ID}}
 	if want.Stream != nil {
 		actions := []plan.Action{act(plan.Create, size+" on pool "+r.Pool, zfs.ReceiveVolume{
-			Dataset: r.Dataset, Properties: marks, From: want.Stream.Source, Snapshot: received, GUID: r.Received,
+			Dataset: r.Dataset, Properties: marks, From: want.Stream.Source, Snapshot: received, GUID: r.Received, Size: r.Size,
 		})}
 		return r.kept(actions, act)
 	}
