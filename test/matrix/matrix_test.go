@@ -115,7 +115,7 @@ func rows() []row {
 		{name: "snapshot", adds: true, ready: []string{onVolume, "instance stop web1"}, line: snapshotOne, may: 5, ends: withSnapshot},
 		{name: "no snapshot", adds: true, ready: []string{onVolume, "instance stop web1", snapshotOne}, line: withSnapshot[0], ends: withSnapshot},
 		{name: "rollback", adds: true, alters: true, ready: []string{onVolume, "instance stop web1", snapshotOne, "volume resize web1-0 --size 2G"}, line: "instance snapshot rollback web1 one", ends: withSnapshot},
-		{name: "export with disks", adds: true, stays: true, ready: []string{onVolume}, line: "instance export web1 /dev/null", plain: true, ends: []string{"instance delete web1", "volume delete web1-0"}},
+		{name: "export with disks", adds: true, stays: true, ready: []string{onVolume, "instance stop web1"}, line: "instance export web1 /dev/null", plain: true, ends: []string{"instance delete web1", "volume delete web1-0"}},
 		{name: "import with disks", line: "instance import testdata/web1.tar", ends: []string{"instance delete web1", "volume delete web1-0"}},
 		{name: "copy", adds: true, ready: []string{onVolume, "instance stop web1"}, line: "instance copy web1 web2", ends: append([]string{"instance delete web2", "volume delete web2-0", "instance snapshot delete web1 for-web2"}, withSnapshot[1:]...)},
 		{name: "halt", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone halt ZONE"},
