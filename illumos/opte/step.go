@@ -230,6 +230,7 @@ func (s SetRules) Do(ctx context.Context, h host.Host) error {
 	err := meant(ctx, h, s.Port, s.MAC)
 	if err == nil {
 		_, err = run(ctx, h, setRulesCommand(s))
+		err = unless(ctx, h, s.Port, err, func(in Inside) bool { return len(s.Rules) > 0 && in.HasRules(s.Rules) })
 	}
 	if err != nil {
 		return fmt.Errorf("set the firewall of port %s: %w", s.Port, err)
@@ -249,6 +250,7 @@ func (s AddRoute) Do(ctx context.Context, h host.Host) error {
 	}
 	if err == nil {
 		_, err = run(ctx, h, addRouteCommand(s))
+		err = unless(ctx, h, s.Port, err, func(in Inside) bool { return in.HasRoute(s.Route) })
 	}
 	if err != nil {
 		return fmt.Errorf("add a route to port %s: %w", s.Port, err)
@@ -268,9 +270,21 @@ func (s RemoveRoute) Do(ctx context.Context, h host.Host) error {
 	}
 	if err == nil {
 		_, err = run(ctx, h, removeRouteCommand(s))
+		err = unless(ctx, h, s.Port, err, func(in Inside) bool { return len(in.Router) < len(rows) })
 	}
 	if err != nil {
 		return fmt.Errorf("take a route off port %s: %w", s.Port, err)
 	}
 	return nil
+}
+
+// unless is nil if a command failed for no known reason, and the port is as wanted all the same.
+func unless(ctx context.Context, h host.Host, port string, failed error, as func(Inside) bool) error {
+	if e, ended := errors.AsType[*host.CommandError](failed); !ended || e.Means != nil || errors.Is(failed, host.ErrStillRunning) {
+		return failed
+	}
+	if in, err := Look(ctx, h, port); err == nil && as(in) {
+		return nil
+	}
+	return failed
 }
