@@ -66,7 +66,7 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 	var made Record
 	var used uint64
 	report, err := operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
-		Verb: "volume create", Subject: Subject(id), DryRun: dryRun, Keep: keep, Look: lookAlone,
+		Verb: "volume create", Subject: Subject(id), DryRun: dryRun, Keep: keep, Look: want.look,
 		Decide: func(view ledger.View, inv *inventory.Inventory, at operation.Stamp) (d operation.Decision, err error) {
 			d, made, err = s.decide(ctx, env, view, inv, at, id, want, image)
 			is, _ := inv.Dataset(made.Dataset)

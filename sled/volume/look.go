@@ -66,6 +66,17 @@ func lookAlone(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
 	return lookAloneAt(ctx, h)
 }
 
+// look is what a volume is made by. What is left of one that was received has a snapshot, which lies a level further down.
+func (w Wanted) look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
+	want := Wants()
+	want.Parts = append(want.Parts, inventory.Rival)
+	if w.Stream != nil {
+		want.Narrow.Depth++
+	}
+	inv := inventory.Look(ctx, h, want)
+	return inv, inv.Know(want.Parts...)
+}
+
 // lookAloneAt is lookAlone with more properties of each dataset.
 func lookAloneAt(ctx context.Context, h host.Host, properties ...string) (*inventory.Inventory, error) {
 	want := Wants()

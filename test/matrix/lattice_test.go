@@ -152,6 +152,9 @@ func adoptable(r lattice.Row) bool {
 	return !r.Has(lattice.VMDisks, lattice.Crucible, lattice.Made, lattice.Cloned)
 }
 
+// ledgered says whether an export of the ledger has all of the machines of the row; it has none of volumes.
+func ledgered(r lattice.Row) bool { return !r.Has(lattice.VMDisks, lattice.Made, lattice.Cloned) }
+
 // layout makes the sled of a verb.
 func (r row) layout(t *testing.T) *sledtest.Operator {
 	inner, err := lattice.Lay(t.Context(), *r.on)

@@ -97,7 +97,7 @@ func rows() []row {
 		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{sledtest.Web1}, line: sledtest.MigrateWeb1, ends: []string{}, may: 4},
 		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},
 		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{sledtest.Web1}, prepare: (*scene).forget, line: "instance adopt --all", ends: []string{"instance adopt --all", "instance delete web1"}},
-		{name: "import", adds: true, ready: []string{sledtest.Web1, "instance stop web1"}, prepare: (*scene).exportAndForget, line: "ledger import PLAN"},
+		{name: "import", adds: true, fits: ledgered, ready: []string{sledtest.Web1, "instance stop web1"}, prepare: (*scene).exportAndForget, line: "ledger import PLAN"},
 		{name: "power off", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "propolis stop --instance web1"},
 		{name: "power cycle", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "propolis reboot --instance web1"},
 		{name: "nmi", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "propolis nmi --instance web1"},

@@ -60,8 +60,8 @@ func Things(t testing.TB, comparable string) map[string][]string {
 			base := name[strings.LastIndexByte(name, '/')+1:]
 			all["dataset "+d.Name] = append(all["dataset "+d.Name], "dataset "+name, "zone "+base)
 		}
-		if _, snapshot, ok := strings.Cut(d.Name, "@"); ok {
-			all["dataset "+d.Name] = append(all["dataset "+d.Name], "snapshot "+d.Name, "snapshots "+snapshot, "zone "+strings.TrimSuffix(snapshot, "_snap"))
+		if head, snapshot, ok := strings.Cut(d.Name, "@"); ok {
+			all["dataset "+d.Name] = append(all["dataset "+d.Name], "volume "+head, "snapshot "+d.Name, "snapshots "+snapshot, "zone "+strings.TrimSuffix(snapshot, "_snap"))
 		}
 	}
 	return all
