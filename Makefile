@@ -97,8 +97,8 @@ reached: ## how much of sim/ the product's tests reach, and how the code is buil
 fleet-unit: ## the module of many sleds: vetted, tested, and built for this machine and for a sled
 	cd fleet && $(GO) mod verify && CGO_ENABLED=0 $(GO) vet ./...
 	cd fleet && CGO_ENABLED=0 $(GO) test -timeout 10m ./...
-	cd fleet && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/sledctl-fleet ./cmd/sledctl-fleet
-	cd fleet && GOOS=illumos GOARCH=amd64 CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../dist/sledctl-fleet-illumos-amd64 ./cmd/sledctl-fleet
+	cd fleet && CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o ../bin/sledctl-fleet ./cmd/sledctl-fleet # without -trimpath, which has all of Kubernetes built once more
+	cd fleet && GOOS=illumos GOARCH=amd64 CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o ../dist/sledctl-fleet-illumos-amd64 ./cmd/sledctl-fleet
 
 fleet-generate: ## what is made of the fleet's objects: their definitions, and how they are copied
 	cd fleet && sh api/generate.sh
