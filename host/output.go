@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,24 +32,36 @@ func (o *output) openPipe() (err error) {
 	return err
 }
 
-// feed gives a command that has begun what a reader reads, until the context ends.
+// feed gives a command that has begun what a reader reads, until the context ends. The reader may not notice that: it
+// is not waited for then.
 func (o *output) feed(ctx context.Context, in io.Reader) {
 	o.from.Close() // its own is open: without it, writing would not notice its end
 	o.fed = make(chan error, 1)
-	ended := context.AfterFunc(ctx, func() { o.pipe.Close() })
+	var once sync.Once
+	say := func(err error) {
+		once.Do(func() {
+			if err != nil {
+				o.fed <- err
+			}
+			close(o.fed)
+		})
+	}
+	ended := context.AfterFunc(ctx, func() {
+		o.pipe.Close()
+		say(context.Cause(ctx))
+	})
 	go func() {
 		r := &noting{in: in}
 		_, err := io.Copy(o.pipe, r)
-		if !ended() {
-			r.err = context.Cause(ctx)
-		}
 		switch {
+		case !ended():
+			err = context.Cause(ctx)
 		case r.err != nil:
-			o.fed <- r.err
+			err = r.err
 		case err != nil: // the command has ended before
-			o.fed <- errUnread
+			err = errUnread
 		}
-		close(o.fed)
+		say(err)
 		o.pipe.Close()
 	}()
 }
