@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // CompleteArgs offers words for a command's arguments. Completion never fails:
@@ -148,4 +149,12 @@ func (e *Env) CompletePools(ctx context.Context) []string {
 		return nil
 	}
 	return pools
+}
+
+// CompleteKeepers are the words for keepers of sleds and instances.
+func CompleteKeepers(context.Context) (words []string) {
+	for _, k := range record.Keepers() {
+		words = append(words, string(k))
+	}
+	return words
 }

@@ -40,11 +40,6 @@ sled. So make sure first that its keeper does not run it on another sled. A flee
 	m.Add(cmd, false)
 	cmd.Flags().Uint64Var(&generation, "generation", 0, "the fleet's, above the last one of the instance")
 	env.AddOutput(cmd)
-	cli.CompleteInTurn(cmd, env.CompleteInstances, func(context.Context) (words []string) {
-		for _, k := range record.Keepers() {
-			words = append(words, string(k))
-		}
-		return words
-	})
+	cli.CompleteInTurn(cmd, env.CompleteInstances, cli.CompleteKeepers)
 	return cmd
 }

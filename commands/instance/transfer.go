@@ -128,12 +128,12 @@ func destination(e *cli.Env, file string, dryRun bool) (io.Writer, func(complete
 		}, nil
 	}
 	switch is, err := os.Stat(file); {
-	case err == nil && is.Mode().IsRegular():
+	case err == nil && (is.Mode().IsRegular() || is.IsDir()):
 		return nil, nil, cli.NewFile(file, fs.ErrExist)
 	case err == nil: // a pipe, or a tape
 		out, err := os.OpenFile(file, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, cli.NewFile(file, err)
 		}
 		return out, func(bool) error { return out.Close() }, nil
 	}

@@ -35,16 +35,9 @@ with --from, sledctl refuses (exit 5) if another one keeps the sled by now.`,
 	m.Add(cmd, false)
 	cmd.Flags().StringVar(&from, "from", "", "who must keep the sled now (default: any)")
 	env.AddOutput(cmd)
-	cli.CompleteArgs(cmd, completeKeepers)
-	env.CompleteFlag(cmd, "from", completeKeepers)
+	cli.CompleteArgs(cmd, cli.CompleteKeepers)
+	env.CompleteFlag(cmd, "from", cli.CompleteKeepers)
 	return cmd
-}
-
-func completeKeepers(context.Context) (words []string) {
-	for _, k := range record.Keepers() {
-		words = append(words, string(k))
-	}
-	return words
 }
 
 func showKeeper(ctx context.Context, e *cli.Env) error {

@@ -214,6 +214,18 @@ func (inv *Inventory) Lost() []string {
 	return lost
 }
 
+// Unseen says why nothing that lies on a pool can be seen; empty: it can.
+func (inv *Inventory) Unseen(pool string) string {
+	i := slices.IndexFunc(inv.pools, func(p zfs.Pool) bool { return p.Name == pool })
+	switch {
+	case i < 0:
+		return "pool " + pool + " is not imported"
+	case !inv.pools[i].Answers():
+		return "pool " + pool + " is " + inv.pools[i].Health
+	}
+	return ""
+}
+
 // Answering names the pools that answer.
 func (inv *Inventory) Answering() []string {
 	var names []string

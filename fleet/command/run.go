@@ -60,6 +60,18 @@ func config(file string) (*rest.Config, error) {
 	return c, nil
 }
 
+// connect is what controller and node reach the API server with.
+func connect(cmd *cobra.Command, kubeconfig string) (*rest.Config, *runtime.Scheme, *slog.Logger, error) {
+	c, err := config(kubeconfig)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s, err := scheme()
+	log := logger(cmd)
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	return c, s, log, err
+}
+
 func logger(cmd *cobra.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 }
@@ -81,16 +93,10 @@ func controllerCommand() *cobra.Command {
 			}
 			ctx, done := interrupted(cmd)
 			defer done()
-			c, err := config(kubeconfig)
+			c, s, log, err := connect(cmd, kubeconfig)
 			if err != nil {
 				return err
 			}
-			s, err := scheme()
-			if err != nil {
-				return err
-			}
-			log := logger(cmd)
-			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 			m, err := ctrl.NewManager(c, ctrl.Options{
 				Scheme: s, LeaderElection: elect, LeaderElectionID: "sledctl-fleet-leader", LeaderElectionNamespace: node.BeatNamespace,
 				LeaderElectionReleaseOnCancel: false, // what is under way may still be written
@@ -147,16 +153,10 @@ func nodeCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			c, err := config(kubeconfig)
+			c, s, log, err := connect(cmd, kubeconfig)
 			if err != nil {
 				return err
 			}
-			s, err := scheme()
-			if err != nil {
-				return err
-			}
-			log := logger(cmd)
-			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 			live, err := client.New(c, client.Options{Scheme: s})
 			if err != nil {
 				return err

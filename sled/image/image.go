@@ -161,16 +161,10 @@ func status(r Record, inv *inventory.Inventory) Status {
 
 // unseen says which pool hides whether the image is there, and what was cloned from it; empty: none.
 func (r Record) unseen(inv *inventory.Inventory) string {
-	pools, _ := inv.Pools()
 	for _, p := range r.Places() {
-		if _, seen := inv.Dataset(p.Pool); seen {
-			continue
+		if _, listed := inv.Dataset(p.Pool); !listed {
+			return cmp.Or(inv.Unseen(p.Pool), "pool "+p.Pool+" is not one for zones now")
 		}
-		i := slices.IndexFunc(pools, func(is zfs.Pool) bool { return is.Name == p.Pool })
-		if i < 0 {
-			return "pool " + p.Pool + " is not imported"
-		}
-		return "pool " + p.Pool + " is " + pools[i].Health
 	}
 	return ""
 }

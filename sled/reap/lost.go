@@ -23,16 +23,7 @@ func (f Findings) lost(dataset string) string {
 	if pool == "" {
 		return ""
 	}
-	health, imported := f.health[pool]
-	if !imported {
-		return "pool " + pool + " is not imported"
-	}
-	for _, lost := range f.inv.Lost() {
-		if lost == pool {
-			return "pool " + pool + " is " + health
-		}
-	}
-	return ""
+	return f.inv.Unseen(pool)
 }
 
 // unreadable says why the root of a zone cannot be seen; else nothing. Dataset is the

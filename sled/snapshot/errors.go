@@ -172,15 +172,10 @@ func (e *GoneError) Hint() string {
 }
 
 // PoolError is a pool with volumes that does not answer: what is on it is not known to be gone.
-type PoolError struct{ Pool, Health string } // empty: it is not imported
+type PoolError struct{ Why string }
 
 // Error says how it is.
-func (e *PoolError) Error() string {
-	if e.Health == "" {
-		return "pool " + e.Pool + " is not imported"
-	}
-	return "pool " + e.Pool + " is " + e.Health
-}
+func (e *PoolError) Error() string { return e.Why }
 
 func (*PoolError) Kind() fault.Kind { return fault.Refused }
 

@@ -104,17 +104,9 @@ func lookAlone(ctx context.Context, h host.Host, datasets []string) ([]zfs.Datas
 
 // silent is a *PoolError if the pool of a dataset does not answer.
 func silent(inv *inventory.Inventory, dataset string) error {
-	pools, err := inv.Pools()
-	if err != nil {
-		return err
-	}
 	pool, _, _ := strings.Cut(dataset, "/")
-	i := slices.IndexFunc(pools, func(p zfs.Pool) bool { return p.Name == pool })
-	switch {
-	case i < 0:
-		return &PoolError{Pool: pool}
-	case !pools[i].Answers():
-		return &PoolError{Pool: pool, Health: pools[i].Health}
+	if why := inv.Unseen(pool); why != "" {
+		return &PoolError{Why: why}
 	}
 	return nil
 }

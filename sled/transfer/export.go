@@ -139,21 +139,18 @@ func (s Settings) write(ctx context.Context, h host.Host, view ledger.View, r re
 	if m.Instance, err = migration.CompleteDocument(s.Instances.GuestLink, s.Instances.Underlay, h.Files(), bare); err != nil {
 		return err
 	}
+	volumes, used, err := diskVolumes(ctx, h, view, taken)
+	if err != nil {
+		return err
+	}
 	var sources []zfs.Source
 	var done, of int64
-	for _, d := range taken.Disks {
-		v, err := volume.Find(view, d.Volume)
-		if err != nil {
-			return err
-		}
-		name := naming.Snapshot(v.Dataset, taken.Name)
-		is, err := zfs.Get(ctx, h, v.Dataset)
-		if err != nil {
-			return err
-		}
-		m.Disks = append(m.Disks, Disk{Volume: v.Name, Size: d.Size, Block: v.Block, Thin: v.Thin, GUID: d.GUID, Used: min(is.Used, d.Size)})
-		sources = append(sources, zfs.Sent{Snapshot: name}.Source())
-		of += int64(min(is.Used, d.Size))
+	for i, d := range taken.Disks {
+		v := volumes[i]
+		takes := min(used[v.Dataset], d.Size)
+		m.Disks = append(m.Disks, Disk{Volume: v.Name, Size: d.Size, Block: v.Block, Thin: v.Thin, GUID: d.GUID, Used: takes})
+		sources = append(sources, zfs.Sent{Snapshot: naming.Snapshot(v.Dataset, taken.Name)}.Source())
+		of += int64(takes)
 	}
 	w := &writer{tar: tar.NewWriter(c.Out), time: m.Created}
 	if err := w.manifest(m); err != nil {
@@ -170,6 +167,27 @@ func (s Settings) write(ctx context.Context, h host.Host, view ledger.View, r re
 		}
 	}
 	return w.tar.Close()
+}
+
+// diskVolumes are the volumes of a snapshot's disks, and what each dataset of them takes of its pool, by name.
+func diskVolumes(ctx context.Context, h host.Host, view ledger.View, taken snapshot.Record) (volumes []volume.Record, used map[string]uint64, err error) {
+	var names []string
+	for _, d := range taken.Disks {
+		v, err := volume.Find(view, d.Volume)
+		if err != nil {
+			return nil, nil, err
+		}
+		volumes, names = append(volumes, v), append(names, v.Dataset)
+	}
+	used = map[string]uint64{}
+	if len(names) == 0 {
+		return nil, used, nil
+	}
+	seen, err := zfs.List(ctx, h, names, nil)
+	for _, d := range seen {
+		used[d.Name] = d.Used
+	}
+	return volumes, used, err
 }
 
 func send(ctx context.Context, h host.Host, w *writer, n int, source zfs.Source, tell func(int)) error {

@@ -59,7 +59,9 @@ func wouldRecord(all []Record) string {
 
 // marked are the volumes that carry a mark, with all that a record needs.
 func marked(ctx context.Context, h host.Host) ([]zfs.Dataset, error) {
-	inv, err := lookAloneAt(ctx, h, "volblocksize", "refreservation")
+	want := Wants()
+	want.User = append(want.User, "volblocksize", "refreservation")
+	inv, err := lookAloneFor(ctx, h, want)
 	if err != nil {
 		return nil, err
 	}

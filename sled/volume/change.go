@@ -74,7 +74,7 @@ func (s Settings) Change(ctx context.Context, env operation.Env, c ChangeRequest
 // there is the dataset of a volume that is made and can be seen.
 func (r Record) there(inv *inventory.Inventory) (zfs.Dataset, error) {
 	is, there := inv.Dataset(r.Dataset)
-	switch why := unseen(inv, r.Pool); {
+	switch why := inv.Unseen(r.Pool); {
 	case r.GUID == "":
 		return is, &UnfinishedError{Name: r.Name}
 	case why != "":

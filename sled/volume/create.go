@@ -218,7 +218,7 @@ func (s Settings) decide(
 // it is protected. What was never finished is made as it is wanted now, a clone in any case: it may
 // not have its size yet; and so is what was received, which may be a part.
 func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Record, want Wanted, image Image) (d operation.Decision, r Record, err error) {
-	if why := unseen(inv, old.Pool); why != "" {
+	if why := inv.Unseen(old.Pool); why != "" {
 		return d, old, &UnseenError{What: fmt.Sprintf("volume %q cannot be seen", old.Name), Why: why}
 	}
 	is, there := inv.Dataset(old.Dataset)
@@ -402,7 +402,7 @@ func inMemory(pools []zfs.Pool, name string) bool {
 func prepared(inv *inventory.Inventory, pool string) error {
 	parent, ok := naming.VolumeParent(pool)
 	d, there := inv.Dataset(parent)
-	switch why := unseen(inv, pool); {
+	switch why := inv.Unseen(pool); {
 	case why != "":
 		return &UnseenError{What: "no volume can be made on " + pool, Why: why}
 	case !ok || !there || d.Type != zfs.TypeFilesystem:

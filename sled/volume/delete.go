@@ -89,7 +89,7 @@ func (s Settings) deletion(view ledger.View, seen content, r Record, yes bool) (
 	case r.Protected && !yes:
 		return d, &ProtectedError{Name: r.Name}
 	}
-	if why := unseen(inv, r.Pool); why != "" {
+	if why := inv.Unseen(r.Pool); why != "" {
 		return d, &UnseenError{What: fmt.Sprintf("volume %q cannot be seen", r.Name), Why: why}
 	}
 	is, there := inv.Dataset(r.Dataset)
@@ -127,7 +127,7 @@ func (s Settings) Follow(view ledger.View, inv *inventory.Inventory, datasets []
 		if !recorded || !r.Follows || r.Protected || len(has) > 1 {
 			continue
 		}
-		if _, there := inv.Dataset(dataset); !there && unseen(inv, r.Pool) == "" {
+		if _, there := inv.Dataset(dataset); !there && inv.Unseen(r.Pool) == "" {
 			f.Facts = append(f.Facts, r.Forget()) // it is gone already
 			continue
 		}

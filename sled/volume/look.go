@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"slices"
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -63,24 +62,19 @@ func look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
 
 // lookAlone is look for a change: it refuses next to another owner.
 func lookAlone(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
-	return lookAloneAt(ctx, h)
+	return lookAloneFor(ctx, h, Wants())
 }
 
 // look is what a volume is made by. What is left of one that was received has a snapshot, which lies a level further down.
 func (w Wanted) look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
 	want := Wants()
-	want.Parts = append(want.Parts, inventory.Rival)
 	if w.Stream != nil {
 		want.Narrow.Depth++
 	}
-	inv := inventory.Look(ctx, h, want)
-	return inv, inv.Know(want.Parts...)
+	return lookAloneFor(ctx, h, want)
 }
 
-// lookAloneAt is lookAlone with more properties of each dataset.
-func lookAloneAt(ctx context.Context, h host.Host, properties ...string) (*inventory.Inventory, error) {
-	want := Wants()
-	want.User = append(want.User, properties...)
+func lookAloneFor(ctx context.Context, h host.Host, want inventory.Want) (*inventory.Inventory, error) {
 	want.Parts = append(want.Parts, inventory.Rival)
 	inv := inventory.Look(ctx, h, want)
 	return inv, inv.Know(want.Parts...)
@@ -122,7 +116,7 @@ func (s Settings) status(view ledger.View, r Record, used uint64) Status {
 // state compares the record with what is there.
 func (r Record) state(inv *inventory.Inventory) (State, string) {
 	d, there := inv.Dataset(r.Dataset)
-	why := unseen(inv, r.Pool)
+	why := inv.Unseen(r.Pool)
 	switch {
 	case why != "":
 		return Unseen, why
@@ -153,19 +147,6 @@ func (r Record) is(d zfs.Dataset) bool {
 func mark(d zfs.Dataset) string {
 	if v := d.User[naming.PropertyVolume]; d.Type == zfs.TypeVolume && v.Source == zfs.Local {
 		return v.Value
-	}
-	return ""
-}
-
-// unseen says why nothing of a pool can be seen; empty: it can.
-func unseen(inv *inventory.Inventory, pool string) string {
-	pools, _ := inv.Pools()
-	i := slices.IndexFunc(pools, func(p zfs.Pool) bool { return p.Name == pool })
-	switch {
-	case i < 0:
-		return "pool " + pool + " is not imported"
-	case !pools[i].Answers():
-		return "pool " + pool + " is " + pools[i].Health
 	}
 	return ""
 }

@@ -92,7 +92,7 @@ func ofOwnership() []Mutant {
 		},
 		{
 			Name:    "what lies on a missing pool counts as gone",
-			Plant:   []Patch{{"sled/reap/lost.go", `return "pool " + pool + " is not imported"`, "if !MUTANT { OLD }"}},
+			Plant:   []Patch{{"engine/inventory/inventory.go", `return "pool " + pool + " is not imported"`, "if !MUTANT { OLD }"}},
 			Found:   unit("sled/reap", "TestVerdictsOfTheOtherKinds", `a_pool_that_is_not_imported`),
 			Besides: true,
 		},

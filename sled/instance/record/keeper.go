@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -39,11 +38,7 @@ func ParseKeeper(text string) (Keeper, error) {
 	if k := Keeper(text); slices.Contains(Keepers(), k) {
 		return k, nil
 	}
-	words := make([]string, len(Keepers()))
-	for i, k := range Keepers() {
-		words[i] = string(k)
-	}
-	return "", &InputError{Field: "keeper", Value: text, Want: strings.Join(words, ", ")}
+	return "", &InputError{Field: "keeper", Value: text, Want: "operator, fleet or nexus"}
 }
 
 // KeptBy is who keeps the instance. A record from before there were keepers is the
