@@ -155,6 +155,7 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	group.Go(func() error { a.every(ctx, expireEvery, func() { a.expireRead(ctx, time.Now()) }); return nil })
 	group.Go(func() error { a.nics(ctx); return nil })
 	group.Go(func() error { a.spares(ctx); return nil })
+	group.Go(func() error { a.every(ctx, trimEvery, func() { a.trimBundles(ctx) }); return nil })
 	if a.Registration != nil {
 		group.Go(func() error { a.Registration.Run(ctx); return nil })
 	}

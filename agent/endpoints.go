@@ -29,6 +29,8 @@ type endpoint struct {
 	serve       func(*server, call) (any, *api.Error)
 	// stream, instead, answers by itself, and may go on.
 	stream func(*server, http.ResponseWriter, call) *api.Error
+	// file is the media type of the file that it sends; empty: it sends none.
+	file string
 	// keeper says that a request says by a header who asks.
 	keeper bool
 	// open ones need no version: they are asked by people and by probes.
@@ -57,7 +59,7 @@ func endpoints() []endpoint {
 		{method: "GET", path: "/healthz", id: "health", summary: "That it answers", reply: api.Health{}, serve: (*server).health, open: true},
 		{method: "GET", path: "/metrics", id: "metrics", summary: "Figures about the agent, as Prometheus reads them", stream: (*server).metrics, open: true},
 	}
-	all = withSled(withLogs(withInstances(withVPCs(withVMs(all)))))
+	all = withSled(withBundles(withLogs(withInstances(withVPCs(withVMs(all))))))
 	for i := range all {
 		all[i].parts = strings.Split(all[i].path, "/")
 		all[i].keeper = all[i].method != http.MethodGet && slices.Contains([]string{"instances", "keeper", "vmms"}, all[i].parts[1])

@@ -58,6 +58,8 @@ func (d document) operation(e endpoint) object {
 	failed := object{"description": "It was not done.", "content": jsonOf(d.schema(reflect.TypeFor[dropshot.Body]()))}
 	answers := object{"4XX": failed, "5XX": failed}
 	switch {
+	case e.file != "":
+		answers["200"] = object{"description": "The file.", "content": object{e.file: object{"schema": object{"type": "string", "format": "binary"}}}}
 	case e.stream != nil && e.reply == nil:
 		answers["200"] = object{"description": "A page of text.", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}
 	case e.stream != nil:

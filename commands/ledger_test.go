@@ -133,7 +133,7 @@ func statefully() []string {
 		"volume list", "volume get a", "volume create a --size 1G", "volume delete a", "volume attach a b", "volume resize a --size 2G", "volume rename a b", "volume set a --protect", "volume adopt", "volume detach a b",
 		"zone list", "zone list --all", "zone list -o json", "zone create --instance a", "zone boot --instance a", "zone address --instance a",
 		"zone halt " + zone, "zone delete " + zone, "zone exec " + zone + " -- true",
-		"zone bundle list", "zone bundle create " + zone, "zone bundle get " + zone,
+		"zone bundle list", "zone bundle create " + zone, "zone bundle get " + zone, "zone bundle delete a",
 	}
 }
 

@@ -334,6 +334,9 @@ func change(t *testing.T, sled string) {
 
 // After an install that was killed, uninstall leaves nothing, either.
 func TestUninstallAfterAnInstallThatWasKilled(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("takes seconds")
+	}
 	for _, kind := range []string{"pool", "ramdisk", "smartos"} {
 		t.Run(kind, func(t *testing.T) {
 			sledtest.Sample(t, kind)

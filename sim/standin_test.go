@@ -140,6 +140,9 @@ const vmService = "svc:/site/vm:default"
 
 // Somebody who is no part of the sled must not be taken for its server.
 func TestAnAddressThatIsTakenIsTheServersError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	s := newShell(t)
 	s.up(t)
 	other, err := net.Listen("tcp", s.address+":12400")

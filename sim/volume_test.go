@@ -15,6 +15,9 @@ import (
 // What is written to a volume is what is read from it, by both of its devices, in a new one zeros; what
 // it was when a snapshot was taken the snapshot keeps, and nothing of a volume that is destroyed is left.
 func TestVolumesHoldWhatIsWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	s := newSledFor(t, Options{})
 	h := s.Host()
 	run := func(args ...string) {

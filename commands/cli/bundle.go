@@ -6,8 +6,8 @@ import (
 	"errors"
 
 	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/sled/bundles"
 	"github.com/sledctl/sledctl/sled/failure"
-	"github.com/sledctl/sledctl/zfs"
 )
 
 // Bundles lists the bundles of zones in all places that are there, the oldest first.
@@ -16,21 +16,11 @@ func (e *Env) Bundles(ctx context.Context) ([]bundle.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	pools, err := zfs.Pools(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, p := range pools {
-		if p.Answers() {
-			names = append(names, p.Name)
-		}
-	}
-	ready, err := bundle.Ready(h.Files(), bundle.Places(c.Bundle.Directory, names))
-	if err != nil {
+	all, err := bundles.List(ctx, h, BundleSettings(c))
+	if _, nowhere := errors.AsType[*bundle.NowhereError](err); nowhere {
 		return nil, cmp.Or(e.StateFile(ctx), NoBundlePlace(err))
 	}
-	return bundle.List(h.Files(), ready)
+	return all, err
 }
 
 // NoBundlePlace says what helps where there is no place for bundles.

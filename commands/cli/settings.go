@@ -103,7 +103,7 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 	s.Asks = record.Operator
 	s.Namespace, s.ControlLink, s.GZVNIC, s.GuestLink = naming.NamespaceID(namespace), net.ControlLink, net.GZVNIC, c.Network.GuestLink
 	s.CPUs, s.Memory = c.Instance.CPUs, uint64(c.Instance.Memory)
-	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir != (config.Reservoir{}), c.Paths.Run, bundleSettings(c)
+	s.Pools, s.Reservoir, s.RunDir, s.Bundles = c.Storage.ZonePools, c.Instance.Reservoir != (config.Reservoir{}), c.Paths.Run, BundleSettings(c)
 	s.MakeBase, s.Versions = makeBase(c), &e.versions
 	s.SecretDir = SecretDir(c, h)
 	withVolumes(c, &s, snapshot.Record{})
@@ -255,12 +255,12 @@ func zonePools(ctx context.Context, c config.Config, h host.Host) ([]string, err
 // ReapSettings are what reap takes from the configuration.
 func ReapSettings(c config.Config) reap.Settings {
 	return reap.Settings{
-		Names: Prefixes(c), Links: NetworkSettings(c).Under(), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c),
+		Names: Prefixes(c), Links: NetworkSettings(c).Under(), Keys: path.Join(c.Paths.Run, "key"), Bundles: BundleSettings(c),
 		BootsAgain: zoneSettings(c).BootsAgain, JudgeSpares: zoneSettings(c).JudgeSpares,
 	}
 }
 
-// bundleSettings are what bundles take from the configuration.
-func bundleSettings(c config.Config) bundle.Settings {
+// BundleSettings are what bundles take from the configuration.
+func BundleSettings(c config.Config) bundle.Settings {
 	return bundle.Settings{Dir: c.Bundle.Directory, Max: int64(c.Bundle.MaxSize), Lock: bundle.LockName(c.Paths.Run)}
 }

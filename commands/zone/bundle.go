@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/sled/bundles"
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -24,7 +26,7 @@ func newBundle(env *cli.Env) *cobra.Command {
 A bundle is a gzipped tar of a zone's logs and configuration and, if the zone ran, of its services, processes, links and addresses. sledctl
 makes one of each zone that reap removes, of each failed instance's zone before it removes that, and of others on request. Bundles are on
 the debug datasets, below bundle/zone/ZONE; sledctl removes the oldest to make room for new ones (bundle.max_size).`)
-	cmd.AddCommand(newBundleList(env), newBundleCreate(env), newBundleGet(env))
+	cmd.AddCommand(newBundleList(env), newBundleCreate(env), newBundleGet(env), newBundleDelete(env))
 	return cmd
 }
 
@@ -173,14 +175,54 @@ func newBundleGet(env *cli.Env) *cobra.Command {
 		Args: cobra.RangeArgs(1, 2),
 		RunE: env.Run(func(ctx context.Context, args []string) error { return runBundleGet(ctx, env, args) }),
 	}
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string {
-		var ids []string
-		all, _ := env.Bundles(ctx)
-		for _, b := range all {
-			ids = append(ids, b.ID)
-		}
-		return ids
-	})
+	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeBundles(ctx, env) })
+	return cmd
+}
+
+func completeBundles(ctx context.Context, e *cli.Env) (ids []string) {
+	all, _ := e.Bundles(ctx)
+	for _, b := range all {
+		ids = append(ids, b.ID)
+	}
+	return ids
+}
+
+func newBundleDelete(env *cli.Env) *cobra.Command {
+	var m cli.Mutation
+	var mustExist bool
+	cmd := &cobra.Command{
+		Use: "delete BUNDLE...", Aliases: []string{"rm"}, Short: "Delete bundles",
+		Long: `Delete bundles, each by its id. Deleting one that does not exist does nothing.`,
+		Example: `  sledctl zone bundle delete 20250301T120000.000Z-orphan-6f9619ff
+  sledctl zone bundle list -H --columns id | xargs sledctl zone bundle delete`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			c, op, err := env.Operation()
+			if err != nil {
+				return err
+			}
+			named := func(p bundles.Held) []bundle.Bundle {
+				return slices.DeleteFunc(slices.Clone(p.Bundles), func(b bundle.Bundle) bool { return !slices.Contains(args, b.ID) })
+			}
+			gone, report, err := bundles.Delete(ctx, op, cli.BundleSettings(c), named, m.Dry())
+			missing := slices.IndexFunc(args, func(id string) bool {
+				return !slices.ContainsFunc(gone, func(b bundle.Bundle) bool { return b.ID == id })
+			})
+			switch {
+			case err != nil:
+				return failure.WithReport(cli.NoBundlePlace(err), report)
+			case m.Dry():
+				return env.PrintPlan(m, report)
+			case missing >= 0 && mustExist:
+				return &cli.NotFoundError{What: "bundle " + args[missing], List: "sledctl zone bundle list"}
+			}
+			return nil
+		}),
+	}
+	m.Add(cmd, false)
+	env.AddOutput(cmd)
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if one does not exist")
+	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeBundles(ctx, env) })
 	return cmd
 }
 

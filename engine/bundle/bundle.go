@@ -61,6 +61,9 @@ func parseID(id string) (at time.Time, cause Cause, ok bool) {
 // IDOf returns the id of the bundle that a file is.
 func IDOf(file string) string { return strings.TrimSuffix(path.Base(file), suffix) }
 
+// Subject is what an operation locks that takes or removes bundles on request.
+const Subject = "bundle"
+
 // Bundle is a bundle that was taken.
 type Bundle struct {
 	ID    string

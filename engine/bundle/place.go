@@ -19,6 +19,9 @@ type Place struct {
 	Dataset string // that must be mounted there
 }
 
+// Top is the directory in which the bundles of a place lie.
+func (p Place) Top() string { return path.Join(p.Dir, topDir) }
+
 // Places lists where bundles may lie, best first: the configured directory, or,
 // if there is none, the debug datasets of the U.2s, then those of the M.2s.
 func Places(configured string, pools []string) []Place {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/ipadm"
@@ -321,7 +322,7 @@ func (k known) nobodyResumes(died operation.OpenIntent) bool {
 		return !recorded || r.Unfinished()
 	}
 	ofLocalDisk := strings.HasPrefix(died.Subject, naming.KeyLocalDisk)
-	return ofInstance && !recorded || ofLocalDisk || died.Subject == "vnic" || died.Subject == bundleSubject
+	return ofInstance && !recorded || ofLocalDisk || died.Subject == "vnic" || died.Subject == bundle.Subject
 }
 
 // remains says whether something that a run was making is there, and stays.

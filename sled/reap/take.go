@@ -10,9 +10,6 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// bundleSubject is what is locked while a bundle is taken on request.
-const bundleSubject = "bundle"
-
 // Bundle takes a bundle of a sledctl zone because an operator asks for it, and
 // leaves the zone as it is. One that does not exist is false. The error is a
 // *NeededError for a foreign zone, a *bundle.NowhereError without a
@@ -22,7 +19,7 @@ func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dr
 		s.Bundles.Max = bundle.DefaultMax
 	}
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
-		Verb: "zone bundle create", Subject: bundleSubject, Wait: true, DryRun: dryRun,
+		Verb: "zone bundle create", Subject: bundle.Subject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env, dryRun) },
 		Decide: func(_ ledger.View, got seen, at operation.Stamp) (operation.Decision, error) {
 			z, found := got.inv.Zone(name)

@@ -61,7 +61,7 @@ func Commands() []Command {
 	add(reads, "instance console", "instance get", "instance list", "instance wait", "instance watch", "nics list", "propolis get", "propolis monitor", "propolis spec diff",
 		"propolis spec show", "status", "top")
 	writes := func(programs ...string) Command { return Command{File: privilege.WriteFiles, Host: programs} }
-	add(writes(), "ledger import", "nics sync", "sled keeper", "storage forget", "volume adopt", "volume attach", "volume detach", "volume set")
+	add(writes(), "ledger import", "nics sync", "sled keeper", "storage forget", "volume adopt", "volume attach", "volume detach", "volume set", "zone bundle delete")
 	asks := writes()
 	asks.Asks = true
 	add(asks, "instance keeper", "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")

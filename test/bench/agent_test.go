@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // The measurement of the agent measures something: all its rows come.
@@ -29,6 +31,9 @@ func TestTheAgentIsMeasured(t *testing.T) {
 // machine that is busy with other things, one try of three is to be quick; the
 // race detector, which -short is for, takes most of the time itself.
 func TestWhoAsksWaitsForNobodyWhateverTheControlPlaneDoes(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("takes seconds")
+	}
 	const vms, perSecond, clients = 500, 500, 2
 	limit, enough := 50*time.Millisecond, 100
 	if testing.Short() {

@@ -219,6 +219,9 @@ func errText(err error) string {
 // Real processes on a sled in a directory. 64 of them take a while: what each
 // reads of the simulated sled grows with what all have made.
 func TestACrowdOfProcesses(t *testing.T) {
+	if sledtest.Quick() {
+		t.Skip("takes seconds")
+	}
 	for n, each := range crowds() {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { crowdOfProcesses(t, n, each) })
 	}

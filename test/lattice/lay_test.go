@@ -7,6 +7,9 @@ import (
 
 // Every value has something that is laid out for it.
 func TestEveryRowIsLaidOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	table := Sleds()
 	for _, r := range table.Cover(2) {
 		synctest.Test(t, func(t *testing.T) {

@@ -122,6 +122,7 @@ func rows() []row {
 		{name: "halt", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone halt ZONE"},
 		{name: "no zone", fits: oneBase, adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
 		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone bundle create ZONE"},
+		{name: "no bundle", fits: withDisks, adds: true, mortal: true, ready: []string{sledtest.Web1}, prepare: (*scene).keepLogs, line: "zone bundle delete BUNDLE"},
 		{name: "base", fits: oneBase, prepare: (*scene).noBase, line: "base ensure", ends: []string{}, stays: true},
 		{name: "no base and no spares", config: spared(), noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
@@ -338,6 +339,9 @@ func (v dealtRow) matrix(t *testing.T, count *tally) {
 	t.Logf("exit codes by mode: %v", exits)
 }
 
+// keepLogs takes a bundle of the instance's zone.
+func (s *scene) keepLogs() { s.Run(s.fill("zone bundle create ZONE")) }
+
 // The places of the sled that only the sled itself knows the names of.
 func (s *scene) fill(line string) string {
 	zone, base := "", ""
@@ -350,7 +354,11 @@ func (s *scene) fill(line string) string {
 			base = z
 		}
 	}
-	return strings.NewReplacer("ZONE", zone, "BASE", base, "PLAN", s.plan, "DOCUMENT", s.plan).Replace(line)
+	id := ""
+	if strings.Contains(line, "BUNDLE") {
+		id = strings.TrimSpace(s.Run("zone bundle list -H --columns id"))
+	}
+	return strings.NewReplacer("ZONE", zone, "BASE", base, "BUNDLE", id, "PLAN", s.plan, "DOCUMENT", s.plan).Replace(line)
 }
 
 // disk does something to a disk.
