@@ -131,6 +131,7 @@ func (b bench) measurements() []measurement {
 		{"a large sled", b.large},
 		{"agent", b.agents},
 		{"what an agent takes", b.memory},
+		{"control planes", b.planes},
 		{"next to peers", b.peers},
 		{"images", b.images},
 		{"host commands", b.counts},

@@ -98,7 +98,7 @@ func (r request) id() string {
 // read reads a request in few steps: what is done here is done next to the agent,
 // on the same processors, and is none of its own.
 func read(conn net.Conn) (r request, err error) {
-	buffer := make([]byte, 512)
+	buffer := make([]byte, 1024)
 	for n := 0; n < len(buffer); {
 		more, err := conn.Read(buffer[n:])
 		if err != nil {
@@ -141,8 +141,18 @@ func (p *pretended) plane(w net.Conn, r request) {
 		m.meet(w, r.id())
 		return
 	}
+	if r.method == "GET" { // what it knows of a sled: nothing
+		unknown(w)
+		return
+	}
 	defer w.Close()
 	_, _ = io.WriteString(w, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+}
+
+func unknown(w net.Conn) {
+	const body = `{"request_id":"0","error_code":"ObjectNotFound","message":"Not Found"}`
+	defer w.Close()
+	_, _ = fmt.Fprintf(w, "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
 // pretendedVM is one VM: it runs, reboots, runs, with each change. A client that

@@ -141,18 +141,23 @@ func (s machine) populate(ctx context.Context, n int) (host.Host, error) {
 	return sled, s.record(ctx, records)
 }
 
-// only is the one record that there is.
-func (s machine) only(ctx context.Context) (record.Record, error) {
+// records are all that there are.
+func (s machine) records(ctx context.Context) ([]record.Record, error) {
 	files := s.Host().Files()
 	book, _, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
 	if err != nil {
-		return record.Record{}, err
+		return nil, err
 	}
 	view, err := book.Read(ctx)
 	if err != nil {
-		return record.Record{}, err
+		return nil, err
 	}
-	all, err := record.All(view)
+	return record.All(view)
+}
+
+// only is the one record that there is.
+func (s machine) only(ctx context.Context) (record.Record, error) {
+	all, err := s.records(ctx)
 	if err == nil && (len(all) != 1 || all[0].Incarnation == nil) {
 		err = fmt.Errorf("%d instances are known, want one that runs", len(all))
 	}
@@ -176,7 +181,7 @@ func (l likeness) of(i int) (other likeness, err error) {
 	address := netip.AddrFrom4([4]byte{127, 77, byte(100 + i>>8), byte(i)})
 	run := l.Record.Incarnation
 	swaps := []string{
-		l.Record.Name, name, l.Record.ID, naming.InstanceID(uuid.Nil, name).String(), run.PropolisID, id.String(),
+		l.Zone.UUID, uuid.NewSHA1(id, []byte("zone")).String(), l.Record.Name, name, l.Record.ID, naming.InstanceID(uuid.Nil, name).String(), run.PropolisID, id.String(),
 		l.Record.Spec.Address.Prefix.Addr().String(), address.String(), run.Control.Name, names.ControlVNIC(1000 + i),
 	}
 	for n, v := range run.Guests {
