@@ -106,6 +106,17 @@ func (s *Sled) ReconcileNexus(ctx context.Context) error {
 	return s.plane().Reconcile(ctx)
 }
 
+// NexusItem is one thing that a sled told the control plane it has.
+type NexusItem = nexus.Item
+
+// NexusInventory has the control plane ask each of its sleds what it has. Errors: ErrNoNexus; those of nexus.Plane.Inventory.
+func (s *Sled) NexusInventory(ctx context.Context) ([]NexusItem, error) {
+	if err := s.withNexus(ctx, func(*world.Nexus) {}); err != nil {
+		return nil, err
+	}
+	return s.plane().Inventory(ctx)
+}
+
 // MigrateInNexus has the control plane move the VM of an instance. Errors: ErrNoNexus; those of nexus.Plane.Migrate.
 func (s *Sled) MigrateInNexus(ctx context.Context, name, sled string) error {
 	if err := s.withNexus(ctx, func(*world.Nexus) {}); err != nil {

@@ -60,6 +60,36 @@ what the control plane knows differs. A sled that is decommissioned stays so.`,
 	return cmd
 }
 
+func newNexusInventory(env *cli.Env) *cobra.Command {
+	type item = sim.NexusItem
+	list := terminal.List[item]{Kind: "Item", Name: func(i item) string { return i.Name }, Columns: []terminal.Column[item]{
+		{Name: "sled", Value: func(i item) string { return i.Sled }},
+		{Name: "kind", Value: func(i item) string { return i.Kind }},
+		{Name: "name", Value: func(i item) string { return i.Name }},
+		{Name: "detail", Value: func(i item) string { return i.Detail }},
+	}}
+	cmd := &cobra.Command{
+		Use:   "inventory",
+		Short: "Make the control plane ask its sleds what they have",
+		Long: `Make the control plane ask its sleds what they have: their disks, pools and datasets, and, once sledctl sim nexus reconcile has told a sled
+what it should have, the result for each disk and dataset.`,
+		Example: `  sledctl sim nexus inventory --columns kind,name,detail`, Args: cobra.NoArgs,
+		RunE: env.Run(func(ctx context.Context, _ []string) error {
+			sled, _, err := simulatedSled(env)
+			if err != nil {
+				return err
+			}
+			all, err := sled.NexusInventory(ctx)
+			if err != nil {
+				return noNexus(err)
+			}
+			return list.Print(env.Streams.Out, env.Output, all)
+		}),
+	}
+	env.AddOutput(cmd)
+	return cmd
+}
+
 func newNexusDecommission(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "decommission SLED-ID",

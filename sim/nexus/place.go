@@ -42,12 +42,14 @@ type inventory struct {
 	Reservoir uint64 `json:"reservoir_size"`
 	RAM       uint64 `json:"usable_physical_ram"`
 	Zpools    []struct {
-		ID   string `json:"id"`
-		Size uint64 `json:"total_size"`
+		ID     string `json:"id"`
+		Size   uint64 `json:"total_size"`
+		Health string `json:"health"`
 	} `json:"zpools"`
 	Disks []struct {
-		Identity any    `json:"identity"`
-		Variant  string `json:"variant"`
+		Identity diskIdentity `json:"identity"`
+		Variant  string       `json:"variant"`
+		Slot     int          `json:"slot"`
 	} `json:"disks"`
 	Datasets []struct {
 		Name string `json:"name"`
@@ -55,6 +57,17 @@ type inventory struct {
 	Config *struct {
 		Generation int `json:"generation"`
 	} `json:"ledgered_sled_config"`
+	Reconciled *struct {
+		Disks    map[string]result `json:"external_disks"`
+		Datasets map[string]result `json:"datasets"`
+	} `json:"last_reconciliation"`
+}
+
+// diskIdentity is how a disk identifies itself.
+type diskIdentity struct {
+	Vendor string `json:"vendor"`
+	Model  string `json:"model"`
+	Serial string `json:"serial"`
 }
 
 // at is where the agent of a sled answers.

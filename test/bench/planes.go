@@ -26,7 +26,7 @@ import (
 )
 
 // planes measures what control planes ask of a sled on which many VMs run: that it makes itself
-// known to Nexus, tells what it has, and keeps the NIC records that NAPI has of them.
+// known to Nexus, says what it has, and keeps the NIC records that NAPI has of them.
 func (b bench) planes(ctx context.Context) ([]row, error) {
 	const few, many = 1, 1000
 	asked := map[int]int64{}
@@ -175,7 +175,7 @@ func (p *planeRun) nicRequests(ctx context.Context) (int64, error) {
 	return p.nics.Load() - before, err
 }
 
-// nexus measures how the sled makes itself known, and tells what it has.
+// nexus measures how the sled makes itself known, and says what it has.
 func (p *planeRun) nexus(ctx context.Context) ([]row, error) {
 	const n, budget = 7, 50 * time.Millisecond
 	var told, known times
