@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 	"github.com/sledctl/sledctl/peer/nexus"
@@ -156,5 +157,38 @@ func TestConforms(t *testing.T) {
 	}}
 	if err := r.once(t.Context()); err != nil || asked != 2 {
 		t.Errorf("asked %d times: %v", asked, err)
+	}
+}
+
+// Wherever an agent is killed, the next one makes the sled known as it is, once: where the answer to
+// the first was lost, nothing is sent again, and the generation does not rise.
+func TestAnAgentThatIsKilledWhileItRegisters(t *testing.T) {
+	for known, last := range map[*nexus.Sled]uint64{nil: 1, {Generation: 7}: 8} {
+		for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
+			killed := 0
+			for n := 1; killed == n-1; n++ {
+				p := &plane{known: known}
+				line := exchangetest.Line{Serve: p}
+				attempt := func(h host.Host) error {
+					r := Registration{Settings: Settings{
+						ID: id, Client: nexus.Client{Host: h, URL: &url.URL{Scheme: "http", Host: "nexus:12221"}}, Log: func(string, ...any) {},
+						Sled: func(context.Context) (nexus.Sled, error) { return sled(), nil },
+					}}
+					return r.once(t.Context())
+				}
+				if err := attempt(host.Crash(line, n, mode)); err != nil {
+					killed++
+				}
+				if err := attempt(line); err != nil {
+					t.Fatalf("%v at %d: %v", mode, n, err)
+				}
+				if len(p.sent) != 1 || p.known.Generation != last {
+					t.Errorf("%v at %d: sent %+v, want one of generation %d", mode, n, p.sent, last)
+				}
+			}
+			if killed == 0 {
+				t.Errorf("%v: it is killed nowhere", mode)
+			}
+		}
 	}
 }
