@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ func newForget(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "forget DISK", Short: "Drop the record of a disk that was removed or replaced",
 		Long: `Drop the record of a disk that was removed or replaced. As long as the record exists, sledctl reports the disk's absence and
-refuses any pool on it other than the recorded one. The disk itself is not touched.`,
+refuses any pool on it other than the recorded one. The disk itself is not touched. If its pool does not answer, sledctl forgets with it what
+lay there: volumes, images, snapshots and bases. Instances stay known.`,
 		Example: `  sledctl storage forget u2:3 --yes`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.Run(func(ctx context.Context, disks []string) error {
@@ -43,7 +45,11 @@ func runForget(ctx context.Context, e *cli.Env, disk string, yes, mustExist bool
 	if err != nil {
 		return err
 	}
-	if err := e.Streams.Confirm(ctx, "forgetting disk "+r.Name, fmt.Sprintf("Forget disk %s (%s), with pool %s?", r.Name, r.Serial, r.Pool), yes); err != nil {
+	question := fmt.Sprintf("Forget disk %s (%s), with pool %s?", r.Name, r.Serial, r.Pool)
+	if len(r.Also) > 0 {
+		question = fmt.Sprintf("Forget disk %s (%s), with pool %s and what lay on it: %s?", r.Name, r.Serial, r.Pool, strings.Join(r.Also, ", "))
+	}
+	if err := e.Streams.Confirm(ctx, "forgetting disk "+r.Name, question, yes); err != nil {
 		return err
 	}
 	_, err = s.Forget(ctx, env, disk, false)

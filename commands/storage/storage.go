@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/lost"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -29,7 +30,7 @@ func settingsOf(e *cli.Env) (storage.Settings, operation.Env, error) {
 		return storage.Settings{}, env, err
 	}
 	s, err := cli.StorageSettings(c)
-	s.RefreshWitness = e.RefreshWitness
+	s.RefreshWitness, s.On = e.RefreshWitness, lost.On
 	return s, env, err
 }
 

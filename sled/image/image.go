@@ -45,6 +45,21 @@ func (r Record) Snapshot() string { return r.Dataset + snapshot }
 
 func (r Record) key() string { return naming.KeyImage + r.ID }
 
+// Without is the fact that makes it an image that is not on a pool: a copy takes the place of what was
+// imported there; without one, the image is forgotten. False: it was not on the pool.
+func (r Record) Without(pool string) (f ledger.Fact, had bool, err error) {
+	copies := slices.DeleteFunc(slices.Clone(r.Copies), func(p Place) bool { return p.Pool == pool })
+	had = r.Pool == pool || len(copies) < len(r.Copies)
+	if r.Copies = copies; r.Pool == pool {
+		if len(copies) == 0 {
+			return ledger.Fact{Key: r.key()}, had, nil
+		}
+		r.Pool, r.Dataset, r.GUID, r.Copies = copies[0].Pool, copies[0].Dataset, copies[0].GUID, copies[1:]
+	}
+	value, err := json.Marshal(r)
+	return ledger.Fact{Key: r.key(), Value: value}, had, err
+}
+
 // All reads every record, by name.
 func All(view ledger.View) ([]Record, error) {
 	var records []Record

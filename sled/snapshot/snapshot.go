@@ -56,6 +56,18 @@ func (r Record) fact() (ledger.Fact, error) {
 // Forget is the fact that takes a snapshot out of the ledger.
 func (r Record) Forget() ledger.Fact { return ledger.Fact{Key: r.key()} }
 
+// Without is the fact that makes it a snapshot without some volumes, by their ids, or none if it had
+// no others; false: it had none of them.
+func (r Record) Without(volumes map[string]bool) (f ledger.Fact, had bool, err error) {
+	left := slices.DeleteFunc(slices.Clone(r.Disks), func(d Disk) bool { return volumes[d.Volume] })
+	if had = len(left) < len(r.Disks); len(left) == 0 {
+		return r.Forget(), had, nil
+	}
+	r.Disks = left
+	f, err = r.fact()
+	return f, had, err
+}
+
 // Unfinished reports whether its taking has not ended, or its deletion has begun.
 func (r Record) Unfinished() bool {
 	return r.Removing || slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.GUID == "" })

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
@@ -113,14 +114,24 @@ func (seen Seen) disk(word string) (Found, error) {
 	return Found{}, &UnknownError{Word: word, Disks: names}
 }
 
+// Forgotten is the record of a disk, and what lay on its pool.
+type Forgotten struct {
+	Record
+	Also []string // names
+}
+
 // Forget drops the record of a disk: one that was taken out for good, or whose
-// pool was exchanged on purpose. Errors: *UnknownError.
-func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dryRun bool) (Record, error) {
-	var found Record
-	_, err := operation.Run(ctx, env, operation.Request[struct{}]{
+// pool was exchanged on purpose. What lay on its pool is forgotten with it, unless the pool is there and
+// answers. Errors: *UnknownError.
+func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dryRun bool) (Forgotten, error) {
+	var found Forgotten
+	_, err := operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
 		Verb: "storage forget", Subject: subject, DryRun: dryRun,
-		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil }, // the record alone is in question
-		Decide: func(view ledger.View, _ struct{}, _ operation.Stamp) (operation.Decision, error) {
+		Look: func(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
+			inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools}})
+			return inv, inv.Know(inventory.Pools)
+		},
+		Decide: func(view ledger.View, inv *inventory.Inventory, _ operation.Stamp) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
 				return operation.Decision{}, err
@@ -128,8 +139,14 @@ func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dr
 			unknown := &UnknownError{Word: word}
 			for _, r := range known {
 				if Is(disk.Disk{Name: r.Name, Kind: r.Kind, Slot: r.Slot, Identity: r.Identity()}, word) {
-					found = r
-					return operation.Decision{OnSuccess: []ledger.Fact{{Key: path.Join(naming.KeyDisk, text(r.Identity()))}}}, nil
+					facts := []ledger.Fact{{Key: path.Join(naming.KeyDisk, text(r.Identity()))}}
+					found = Forgotten{Record: r}
+					if s.On != nil && r.Pool != "" && inv.Unseen(r.Pool) != "" {
+						var more []ledger.Fact
+						more, found.Also, err = s.On(view, r.Pool)
+						facts = append(facts, more...)
+					}
+					return operation.Decision{OnSuccess: facts}, err
 				}
 				unknown.Disks = append(unknown.Disks, r.Name)
 			}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/key"
@@ -29,6 +30,9 @@ type Settings struct {
 	// Lost says that what was on the M.2s is lost for good: a pool of theirs that
 	// could not be loaded, and whose disk is blank now, blocks nothing.
 	Lost bool
+
+	// On gives the facts by which what lay on a pool is forgotten, and its names; nil: nothing is.
+	On func(view ledger.View, pool string) ([]ledger.Fact, []string, error)
 
 	// RefreshWitness puts the mark of the ledger on pools that do not have it yet; nil:
 	// there is none to put.

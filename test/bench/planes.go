@@ -20,7 +20,6 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/peer/nexus"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/hardware"
 )
@@ -124,9 +123,10 @@ func (s machine) recordNICs(ctx context.Context) error {
 		return err
 	}
 	return s.World().Update(ctx, func(tx *world.Tx) error {
+		tx.TouchAround()
 		for _, r := range all {
 			for _, l := range r.Incarnation.Guests {
-				simtest.AddNIC(tx, l.MAC, world.NAPINIC{BelongsToType: "zone", BelongsToUUID: r.ID, OwnerUUID: benchCN, CNUUID: benchCN, State: "running"})
+				tx.State.NAPI.NICs[l.MAC] = &world.NAPINIC{Etag: "00000000", BelongsToType: "zone", BelongsToUUID: r.ID, OwnerUUID: benchCN, CNUUID: benchCN, State: "running"}
 			}
 		}
 		return nil
