@@ -130,7 +130,7 @@ func statefully() []string {
 		"instance copy web1 web2", "instance export a b", "instance import ../test/matrix/testdata/web1.tar", "instance keeper a operator", "sled keeper", "sled keeper fleet", "instance snapshot list", "instance snapshot create web1 one", "instance snapshot rollback web1 one", "instance snapshot delete web1 one",
 		"storage local-disk list", "storage local-disk ensure " + uuid + " --size 1G", "storage local-disk delete " + uuid,
 		"vnic list", "vnic list --all", "vnic create --over net0", "vnic create --instance a", "vnic delete vnic_propolis0",
-		"volume list", "volume get a", "volume create a --size 1G", "volume delete a", "volume attach a b", "volume resize a --size 2G", "volume rename a b", "volume set a --protect", "volume adopt", "volume detach a b",
+		"volume list", "volume get a", "volume create a --size 1G", "volume delete a", "volume attach a b", "volume resize a --size 2G", "volume rename a b", "volume set a --protect", "volume adopt", "volume detach a b", "volume receive a --size 1G --snapshot 1 --for " + uuid,
 		"zone list", "zone list --all", "zone list -o json", "zone create --instance a", "zone boot --instance a", "zone address --instance a",
 		"zone halt " + zone, "zone delete " + zone, "zone exec " + zone + " -- true",
 		"zone bundle list", "zone bundle create " + zone, "zone bundle get " + zone, "zone bundle delete a",

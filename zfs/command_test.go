@@ -91,6 +91,15 @@ func TestStepLines(t *testing.T) {
 			[]string{"zfs send -t 1-ab-c-d | zfs receive -u tank/w@s", "zfs destroy tank/w@s"},
 		},
 		{ReceiveVolume{Dataset: "tank/w@s"}, "zfs.receive-volume", nil},
+		{
+			ReceiveVolume{Dataset: "tank/w", Snapshot: "s", Keep: true, From: Sent{Snapshot: "tank/v@s"}.Source()}, "zfs.receive-volume",
+			[]string{"zfs send tank/v@s | zfs receive -u tank/w@s"},
+		},
+		{
+			ReceiveChanges{Dataset: "tank/w", Since: "s", Snapshot: "t", From: Sent{Snapshot: "tank/v@t", Since: "tank/v@s"}.Source()}, "zfs.receive-changes",
+			[]string{"zfs send -i tank/v@s tank/v@t | zfs receive -u tank/w@t", "zfs destroy tank/w@s"},
+		},
+		{ReceiveChanges{Dataset: "tank/w", Since: "s"}, "zfs.receive-changes", nil},
 		{DestroySnapshot{Name: "tank/a@b"}, "zfs.destroy-snapshot", []string{"zfs destroy tank/a@b"}},
 		{DestroySnapshots{Dataset: "tank/a", Snapshot: "b"}, "zfs.destroy-snapshots", []string{"zfs destroy -r tank/a@b"}},
 		{

@@ -64,6 +64,15 @@ func TestSteps(t *testing.T) {
 			},
 			Sled: on(volume, zfs.Snapshot{Name: "rpool/v@s"}), Again: host.ErrExists,
 		},
+		steptest.Case{
+			Step: zfs.ReceiveChanges{
+				Dataset: "rpool/a/w", Since: "s", Snapshot: "t", From: zfs.Sent{Snapshot: "rpool/v@t", Since: "rpool/v@s"}.Source(),
+			},
+			Sled: on(
+				volume, zfs.Snapshot{Name: "rpool/v@s"}, zfs.Snapshot{Name: "rpool/v@t"},
+				zfs.ReceiveVolume{Dataset: "rpool/a/w", Snapshot: "s", Keep: true, From: zfs.Sent{Snapshot: "rpool/v@s"}.Source()},
+			), Again: host.ErrNotFound,
+		},
 		steptest.Case{Step: zfs.GrowVolume{Dataset: "rpool/v", Size: 2 << 20}, Sled: on(volume)},
 		steptest.Case{Step: zfs.RenameVolume{Dataset: "rpool/v", To: "rpool/w"}, Sled: on(volume), Again: host.ErrNotFound},
 		steptest.Case{

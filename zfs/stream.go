@@ -97,7 +97,7 @@ func (s Sent) check() error {
 }
 
 // ReceiveVolume makes a volume of the stream of all of a snapshot, and removes the snapshot that it was received
-// with. One of its name must not exist (host.ErrExists). Nothing is kept back for it. Of a stream that is not whole
+// with, unless Keep. One of its name must not exist (host.ErrExists). Nothing is kept back for it. Of a stream that is not whole
 // (ErrStream, or what its source says), or of another snapshot (*OtherError), nothing is left.
 //
 // Guess receive-sets-before: `zfs receive -o` sets the property before the first data, so that what is made
@@ -109,6 +109,7 @@ type ReceiveVolume struct {
 	From       Source
 	// Snapshot is what the snapshot is to be named, behind the @, and GUID what it has where it comes from; empty: any.
 	Snapshot, GUID string
+	Keep           bool   // the snapshot stays: for ReceiveChanges
 	Size           uint64 // bytes of the volume, or 0: for how long it may take
 }
 
@@ -125,8 +126,11 @@ func (s ReceiveVolume) Undo() any { return Destroy{Dataset: s.Dataset, Type: Typ
 
 // Explain is the zfs receive, behind what prints the stream, and the zfs destroy of the snapshot.
 func (s ReceiveVolume) Explain() []host.Line {
-	if s.check() != nil {
+	switch {
+	case s.check() != nil:
 		return nil
+	case s.Keep:
+		return []host.Line{host.CommandLine(receiveCommand(s))}
 	}
 	return []host.Line{host.CommandLine(receiveCommand(s)), host.CommandLine(destroyCommand(s.snapshot()))}
 }
@@ -152,7 +156,11 @@ func (s ReceiveVolume) Do(ctx context.Context, h host.Host) error {
 	if cerr := in.Close(); err != nil || cerr != nil {
 		return errors.Join(err, cerr)
 	}
-	err = DestroySnapshot{Name: s.snapshot(), GUID: s.GUID}.Do(ctx, h)
+	if s.Keep {
+		_, err = the(ctx, h, s.snapshot(), s.GUID)
+	} else {
+		err = DestroySnapshot{Name: s.snapshot(), GUID: s.GUID}.Do(ctx, h)
+	}
 	if err == nil || !ended(err) && !errors.Is(err, host.ErrRefused) {
 		return err
 	}
@@ -171,6 +179,96 @@ func dismantle(ctx context.Context, h host.Host, dataset string) error {
 		return err
 	}
 	return Destroy{Dataset: dataset, GUID: d.GUID, Type: TypeVolume}.Do(ctx, h)
+}
+
+// ReceiveChanges brings a volume that was received from its latest snapshot to a later one, by the stream of what
+// has changed in between, and removes the former snapshot. Nothing else may have written to the volume: zfs
+// refuses it then (host.ErrRefused), and nothing is lost. Of a stream that is not whole (ErrStream, or what its source
+// says) nothing is taken; one of another snapshot is undone (*OtherError).
+//
+// Guess receive-changes-the-size: a stream of what has changed brings the size of a volume along, and its reservation
+// is left as it is.
+// Check: `zfs set volsize=2G POOL/v`, a snapshot of it, `zfs send -i @a POOL/v@b | zfs receive POOL/w`; `zfs get volsize POOL/w`
+type ReceiveChanges struct {
+	Dataset string
+	From    Source
+	// Since is the snapshot that the volume has, and Snapshot the one that it gets, behind the @; the GUIDs are theirs.
+	Since, SinceGUID string
+	Snapshot, GUID   string
+	Size             uint64 // bytes of the volume: for how long it may take
+}
+
+// Verb names the step.
+func (ReceiveChanges) Verb() string { return "zfs.receive-changes" }
+
+// Limit is that of ReceiveVolume.
+func (s ReceiveChanges) Limit() (most time.Duration, waits bool) {
+	return ReceiveVolume{Size: s.Size}.Limit()
+}
+
+// Undo is nil: the former snapshot is gone.
+func (ReceiveChanges) Undo() any { return nil }
+
+// Explain is the zfs receive, behind what prints the stream, and the zfs destroy of the former snapshot.
+func (s ReceiveChanges) Explain() []host.Line {
+	if s.check() != nil {
+		return nil
+	}
+	return []host.Line{host.CommandLine(s.command()), host.CommandLine(destroyCommand(s.since()))}
+}
+
+func (s ReceiveChanges) since() string    { return s.Dataset + "@" + s.Since }
+func (s ReceiveChanges) snapshot() string { return s.Dataset + "@" + s.Snapshot }
+
+func (s ReceiveChanges) check() error {
+	return errors.Join(ValidateName(s.Dataset), ValidateSnapshotName(s.since()), ValidateSnapshotName(s.snapshot()))
+}
+
+func (s ReceiveChanges) command() host.Command {
+	return host.Command{Program: "zfs", Args: []string{"receive", "-u", s.snapshot()}, From: s.From.Line}
+}
+
+// Do receives it.
+func (s ReceiveChanges) Do(ctx context.Context, h host.Host) error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("receive changes: %w", err)
+	}
+	err := s.receive(ctx, h)
+	if err == nil {
+		_, err = the(ctx, h, s.snapshot(), s.GUID)
+		if errors.As(err, new(*OtherError)) {
+			err = cleanUp(ctx, err, func(ctx context.Context) error { return s.back(ctx, h) })
+		}
+	}
+	if err == nil {
+		err = DestroySnapshot{Name: s.since(), GUID: s.SinceGUID}.Do(ctx, h)
+	}
+	if err != nil {
+		return fmt.Errorf("receive changes of volume %s: %w", s.Dataset, err)
+	}
+	return nil
+}
+
+func (s ReceiveChanges) receive(ctx context.Context, h host.Host) error {
+	if _, err := the(ctx, h, s.since(), s.SinceGUID); err != nil {
+		return err
+	}
+	in, err := s.From.Open(ctx, h)
+	if err != nil {
+		return err
+	}
+	c := s.command()
+	c.Input = in
+	return errors.Join(run(ctx, h, c, s.Dataset, s.snapshot()), in.Close())
+}
+
+// back takes the volume to the former snapshot.
+func (s ReceiveChanges) back(ctx context.Context, h host.Host) error {
+	err := DestroySnapshot{Name: s.snapshot()}.Do(ctx, h)
+	if err == nil {
+		err = Rollback{Name: s.since(), GUID: s.SinceGUID}.Do(ctx, h)
+	}
+	return err
 }
 
 func sendCommand(s Sent) host.Command {

@@ -201,3 +201,46 @@ func TestIncrementsAndResumedStreams(t *testing.T) {
 	run(nil, 0, "destroy", "rpool/x")
 	says(run(nil, 255, "send", "-t", "1-2-3-4"), "resume token is corrupt")
 }
+
+// A volume that was received becomes as a later snapshot is, by what has changed. What is not whole, or of another
+// snapshot, leaves it as it was, and so does what another program has written to it.
+func TestAVolumeFollowsTheOneThatItWasReceivedFrom(t *testing.T) {
+	r, data := streamed(t)
+	s, later := r.get("rpool/v@s").GUID, r.get("rpool/v@t").GUID
+	r.do(zfs.ReceiveVolume{Dataset: "rpool/w", Snapshot: "s", GUID: s, Keep: true, From: from(strings.NewReader(string(data)))})
+	changes := zfs.ReceiveChanges{
+		Dataset: "rpool/w", Since: "s", SinceGUID: s, Snapshot: "t", GUID: later, From: zfs.Sent{Snapshot: "rpool/v@t", Since: "rpool/v@s"}.Source(),
+	}
+	for name, c := range map[string]struct {
+		change func(*zfs.ReceiveChanges)
+		want   error
+	}{
+		"torn":      {func(c *zfs.ReceiveChanges) { c.From = from(strings.NewReader(string(data[:len(data)/2]))) }, nil},
+		"another":   {func(c *zfs.ReceiveChanges) { c.GUID = "1" }, nil},
+		"not since": {func(c *zfs.ReceiveChanges) { c.Since = "none" }, host.ErrNotFound},
+	} {
+		bad := changes
+		c.change(&bad)
+		if err := bad.Do(t.Context(), r.host); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		r.holds("rpool/w", 0, "first\x00")
+		if is := r.get("rpool/w@s").GUID; is != s {
+			t.Errorf("%s: it has the snapshot %s", name, is)
+		}
+	}
+	r.do(changes)
+	r.holds("rpool/w", 0, "later\x00")
+	r.holds("rpool/w", 3<<20, "far away\x00")
+	if _, err := zfs.Get(t.Context(), r.host, "rpool/w@s"); !errors.Is(err, host.ErrNotFound) {
+		t.Error(err)
+	}
+	r.fill("rpool/w", 0, "other")
+	r.do(zfs.Snapshot{Name: "rpool/v@u"})
+	changes.Since, changes.SinceGUID, changes.Snapshot, changes.GUID = "t", later, "u", ""
+	changes.From = zfs.Sent{Snapshot: "rpool/v@u", Since: "rpool/v@t"}.Source()
+	if err := changes.Do(t.Context(), r.host); !errors.Is(err, host.ErrRefused) {
+		t.Error(err)
+	}
+	r.holds("rpool/w", 0, "other\x00")
+}

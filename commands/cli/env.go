@@ -5,8 +5,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -50,6 +52,8 @@ type Env struct {
 	Draw func() string
 	// Remote runs another sled's sledctl.
 	Remote func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error)
+	// Feed is Remote with a stream as its input.
+	Feed func(ctx context.Context, words []string, in io.Reader) (migration.Answer, error)
 	// Listen is how the agent and a forwarded screen listen; nil: where they are told to.
 	Listen func(context.Context, agent.Address) (net.Listener, error)
 	// Call reaches an agent; nil: over the network.
@@ -99,7 +103,10 @@ func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
 	e.Config = sync.OnceValues(e.loadConfig)
 	e.SimDir = e.simulated
-	e.Remote = e.runProgram
+	e.Feed = e.runProgram
+	e.Remote = func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {
+		return e.runProgram(ctx, words, bytes.NewReader(stdin))
+	}
 	e.book = &book{open: e.openLedger, tell: e.Progress.Warn, scripted: func() bool { return e.Output.Format == terminal.FormatJSON }}
 	e.Output.Unconfirmed = e.book.doubts
 	e.Ledger = e.openedLedger

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -336,11 +337,12 @@ const endTime = plan.UndoTime + 30*time.Second
 // this one, although ^C interrupts it too: in a group of its own, ssh would be stopped as soon as it
 // reads a password from the terminal (SIGTTIN). The outcome of a request that ends so is unknown, as
 // that of one whose connection broke.
-func (e *Env) runProgram(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {
+// What the program has not read of its input when it ends is left.
+func (e *Env) runProgram(ctx context.Context, words []string, in io.Reader) (migration.Answer, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = e.Environ
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &errs
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endTime
 	err := cmd.Run()

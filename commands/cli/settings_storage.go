@@ -229,8 +229,8 @@ func CompleteImages(e *Env) func(context.Context) []string {
 func withVolumes(c config.Config, s *instance.Settings, planned snapshot.Record) {
 	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imagesOf(planned), CopyImage: copiesImages(c, nil)}
 	s.MayStart = snapshot.Whole
-	s.Followers = func(view ledger.View, inv *inventory.Inventory, datasets []string) (instance.Followers, error) {
-		f, err := of.Follow(view, inv, datasets)
+	s.Followers = func(view ledger.View, inv *inventory.Inventory, datasets []string, moved bool) (instance.Followers, error) {
+		f, err := of.Follow(view, inv, datasets, moved)
 		return instance.Followers(f), err
 	}
 	s.MakeVolume = func(ctx context.Context, env operation.Env, name string, d record.NewDisk, dryRun, keep bool) (string, operation.Report, error) {

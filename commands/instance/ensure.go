@@ -24,6 +24,7 @@ type ensureOptions struct {
 	recreate           bool
 	protect, unprotect bool
 	from, migration    string
+	offline, stopped   bool // the instance moves here while it is stopped
 }
 
 func newEnsure(env *cli.Env) *cobra.Command {
@@ -47,7 +48,8 @@ starting. A new --start-order of a running VM changes the record only.
 
 With --migrate-from and --migration-id the VM comes from another sled while it runs; instance migrate runs this command on the target
 (docs/migration.md). Without them, if an arrival was interrupted, sledctl waits for a VM that is on its way, and removes what was
-created for a VM that stayed at its source.`,
+created for a VM that stayed at its source. With --offline the instance moves here while it is stopped, with volumes that are here: with a
+document it is put on record, and no command starts it; with its name or UUID alone, it is started then.`,
 		Example: `  sledctl instance ensure web1 --cpus 4 --memory 8G --disk rpool/volumes/web1 --nic over=net0,vlan=100
   sledctl instance ensure -f web1.toml
   sledctl instance ensure web1 --spec machine.json --nic over=net0
@@ -96,6 +98,8 @@ created for a VM that stayed at its source.`,
 	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "remove the protection")
 	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the source Propolis (instance migrate sets it)")
 	cmd.Flags().StringVar(&o.migration, "migration-id", "", "UUID of the migration, a new one for each attempt")
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "with --migration-id: the instance moves here stopped")
+	cmd.Flags().BoolVar(&o.stopped, "stopped", false, "with --offline: it is not to be started here, either")
 	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone if a difference needs it: powers the VM off")
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
@@ -103,6 +107,9 @@ created for a VM that stayed at its source.`,
 }
 
 func runEnsure(ctx context.Context, e *cli.Env, o ensureOptions) error {
+	if o.offline || o.stopped {
+		return ensureMoved(ctx, e, o)
+	}
 	from, err := o.migrateFrom()
 	if err != nil {
 		return err
@@ -114,6 +121,45 @@ func runEnsure(ctx context.Context, e *cli.Env, o ensureOptions) error {
 	return ensureOne(ctx, e, o.Mutation, instance.EnsureRequest{
 		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, Protect: o.protection(), DryRun: o.Dry(), Keep: o.Keep,
 		From: from, Tell: e.Progress.Moves("instance ensure", wanted.Ref, ""),
+	})
+}
+
+// ensureMoved puts an instance on record that moves here while it is stopped, or starts it.
+func ensureMoved(ctx context.Context, e *cli.Env, o ensureOptions) error {
+	id, err := uuid.Parse(o.migration)
+	switch described := o.File != ""; {
+	case !o.offline:
+		return &cli.UsageError{Text: "instance ensure: --stopped is for --offline"}
+	case err != nil:
+		return &cli.UsageError{Text: fmt.Sprintf("--migration-id %q: want a UUID", o.migration)}
+	case described && o.from == "", !described && (o.from != "" || o.stopped || o.describes()):
+		return &cli.UsageError{Text: "instance ensure --offline: want -f with --migrate-from, or else the name of an instance that arrives"}
+	}
+	c := instance.EnsureRequest{
+		Verb: "instance ensure", Protect: o.protection(), DryRun: o.Dry(), Keep: o.Keep, Wanted: instance.Wanted{Ref: o.Wanted.Ref},
+		From: &record.Migration{ID: id.String(), Source: o.from, Offline: true},
+	}
+	if o.File != "" {
+		if c.Wanted, err = description.Wanted(ctx, e, o.Flags); err != nil {
+			return err
+		}
+	}
+	return e.ChangeInstance(ctx, o.Mutation, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+		switch {
+		case o.File != "" && o.stopped:
+			return instance.Expect(ctx, s, env, c, record.WantedStopped)
+		case o.File != "":
+			return instance.Expect(ctx, s, env, c, record.WantedRunning)
+		}
+		result, err := instance.Admit(ctx, s, env, c)
+		if err != nil || o.Dry() {
+			return result, err
+		}
+		volumes, _, err := cli.Volumes(e)
+		if err == nil {
+			_, err = volumes.Arrived(ctx, env, result.Record.ID, record.VolumesOf(result.Record.AllDisks()))
+		}
+		return result, err
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/moves"
 )
 
 type migrateOptions struct {
@@ -23,7 +24,7 @@ type migrateOptions struct {
 	manyFlags
 	to, command    string
 	shared, cancel bool
-	yes            bool
+	yes, offline   bool
 }
 
 func newMigrate(env *cli.Env) *cobra.Command {
@@ -35,11 +36,16 @@ func newMigrate(env *cli.Env) *cobra.Command {
 the command in --to-command, split at blanks. It creates the zone and VNICs of each there, with the same MACs, asks both Propolis servers whether the
 VM can move, and moves it; then it removes what is left here. docs/migration.md lists what can be moved, and what to do after a failure.
 
+With --offline the volumes that are its disks go along: sledctl sends them while the guest runs, and then what has changed, until little
+is left; it stops the instance, sends the rest, and has the target start it. Then it deletes the volumes here. A stopped instance
+stays stopped. If the target cannot start it, it starts here again, and what was sent stays there for the next try.
+
 Until a VM runs on the target, the source keeps it: whatever fails, it runs on one sled. While the outcome is unknown, no other command
 changes the instance here; the same command again asks both sides for the outcome, and resumes. --cancel undoes a migration that has not
 moved the VM yet.`,
 		Example: `  sledctl instance migrate web1 --to sled2
   sledctl instance migrate web1 --to-command 'ssh root@sled2 /opt/sledctl/bin/sledctl'
+  sledctl instance migrate web1 --to sled2 --offline
   sledctl instance migrate web1                # resumes an interrupted migration`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error { return runMigrate(ctx, env, o, args) }),
@@ -51,6 +57,7 @@ moved the VM yet.`,
 	env.CompleteFlag(cmd, "to", cli.CompleteSleds(env))
 	flags.StringVar(&o.command, "to-command", "", "command that runs the target's sledctl, instead of ssh")
 	flags.BoolVar(&o.shared, "shared-disks", false, "the VM's disks are the same files on both sleds")
+	flags.BoolVar(&o.offline, "offline", false, "take the volumes along, and stop the VM for the last of it")
 	flags.BoolVar(&o.cancel, "cancel", false, "undo an interrupted migration that has not moved the VM")
 	flags.BoolVar(&o.yes, "yes", false, "with --cancel: do not ask a target that is off for good")
 	env.AddOutput(cmd)
@@ -91,10 +98,7 @@ func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, refs []string
 	results := make(map[string]instance.Departed, len(refs))
 	var mu sync.Mutex
 	_, err = eachOf(ctx, e, refs, itself, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
-		done, err := s.Migrate(ctx, env, instance.Departure{
-			Verb: "instance migrate", Ref: ref, Target: words, Run: e.Remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.Dry(),
-			Tell: e.Progress.Moves("instance migrate", ref, o.to),
-		})
+		done, err := o.move(ctx, e, s, env, ref, words)
 		mu.Lock()
 		defer mu.Unlock()
 		results[ref] = done
@@ -129,6 +133,36 @@ func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, refs []string
 		}
 	}
 	return failure.WithReport(err, broken...)
+}
+
+// move moves one instance as it runs, or while it is stopped, if it is asked for or has begun so.
+func (o migrateOptions) move(ctx context.Context, e *cli.Env, s instance.Settings, env operation.Env, ref string, words []string) (instance.Departed, error) {
+	tell := e.Progress.Moves("instance migrate", ref, o.to)
+	r, err := instance.FindRecorded(ctx, s, env, ref, o.Dry())
+	if err != nil {
+		return instance.Departed{}, err
+	}
+	if !o.offline && (r.Migration == nil || !r.Migration.Offline) {
+		return s.Migrate(ctx, env, instance.Departure{
+			Verb: "instance migrate", Ref: ref, Target: words, Run: e.Remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.Dry(), Tell: tell,
+		})
+	}
+	t, err := transfers(e, s)
+	if err != nil {
+		return instance.Departed{}, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return instance.Departed{}, err
+	}
+	from, err := cli.SledName(c, env.Host.Files())
+	if err != nil {
+		return instance.Departed{}, err
+	}
+	return moves.Settings(t).Move(ctx, env, moves.Request{
+		Verb: "instance migrate", Ref: ref, Target: words, Run: e.Remote, Feed: e.Feed, From: from,
+		Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.Dry(), Tell: tell, Progress: e.Progress.Copies(),
+	})
 }
 
 // printMoved prints the instances that have moved, or whose migration was cancelled.

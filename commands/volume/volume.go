@@ -17,7 +17,7 @@ import (
 // New is the command volume.
 func New(env *cli.Env) *cobra.Command {
 	cmd := cli.Group("volume", "List, create and delete volumes, the disks of VMs", "")
-	cmd.AddCommand(newList(env), newGet(env), newCreate(env), newResize(env), newRename(env), newSet(env), newAttach(env), newDetach(env), newAdopt(env), newDelete(env))
+	cmd.AddCommand(newList(env), newGet(env), newCreate(env), newResize(env), newRename(env), newSet(env), newAttach(env), newDetach(env), newReceive(env), newAdopt(env), newDelete(env))
 	return cmd
 }
 
@@ -54,6 +54,7 @@ func volumeList() terminal.List[volume.Status] {
 		{Name: "path", Value: func(v volume.Status) string { return v.Device }, Extra: true},
 		{Name: "dataset", Value: func(v volume.Status) string { return v.Dataset }, Extra: true},
 		{Name: "id", Value: func(v volume.Status) string { return v.ID }, Extra: true},
+		{Name: "arrives", Value: func(v volume.Status) string { return v.Arrives }, Extra: true},
 	}}
 }
 
@@ -61,7 +62,7 @@ func stateStyle(v volume.Status) terminal.Style {
 	switch v.State {
 	case volume.Ready:
 		return terminal.Good
-	case volume.Making:
+	case volume.Making, volume.Arrives:
 		return terminal.Warn
 	}
 	return terminal.Bad

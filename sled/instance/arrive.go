@@ -7,7 +7,9 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
@@ -61,8 +63,10 @@ func checkMigration(old record.Record, known bool, seen Observed, c EnsureReques
 		return &migration.MigratingError{Name: old.Name, Migration: *m}
 	case m == nil:
 		return checkSettled(old, seen, c)
-	case c.Only != "":
+	case c.Only != "", m.Offline && !c.From.Is(m.ID):
 		return &migration.MigratingError{Name: old.Name, Migration: *m}
+	case m.Offline:
+		return nil
 	}
 	return checkArriving(old, seen, c)
 }
@@ -110,6 +114,8 @@ func checkArriving(old record.Record, seen Observed, c EnsureRequest) error {
 func arriving(old record.Record, seen Observed, c EnsureRequest) (*record.Migration, *record.Incarnation) {
 	m := old.Migration
 	switch {
+	case m != nil && m.Offline:
+		return m, old.Incarnation
 	case m.Arrives() && old.Incarnation != nil && whereArrived(old, seen) == migration.AtTarget:
 		incarnation := *old.Incarnation
 		incarnation.Migration = m.ID
@@ -122,7 +128,7 @@ func arriving(old record.Record, seen Observed, c EnsureRequest) (*record.Migrat
 
 // arrivalStep is the step by which the machine comes; nil for one that is made here.
 func arrivalStep(b layout.Blueprint, next record.Record, seen Observed, p progress, c EnsureRequest) (*propolis.Arrive, error) {
-	if !next.Migration.Arrives() {
+	if !next.Migration.Arrives() || next.Migration.Offline {
 		return nil, nil
 	}
 	step := &propolis.Arrive{Target: layout.TargetOf(b, next), Secrets: secrets.Opener(next), ID: next.Migration.ID, Tell: c.Tell}
@@ -138,28 +144,46 @@ func arrivalStep(b layout.Blueprint, next record.Record, seen Observed, p progre
 func spared(old, next record.Record, seen Observed, how removal) (bool, error) {
 	m := old.Migration
 	switch {
+	case how.arrival != "" && old.Came == how.arrival:
+		return false, &ArrivedError{Name: old.Name}
 	case how.arrival != "" && (!m.Arrives() || m.ID != how.arrival):
 		return true, nil
 	case m == nil, m.Departs() && m.Departed && how.departed:
 		return false, nil
 	case m.Departs():
 		return false, &migration.MigratingError{Name: old.Name, Migration: *m}
+	case m.Offline:
+		return false, sparedOffline(old, next)
 	}
+	return false, sparedLive(old, next, seen, how)
+}
+
+// sparedOffline refuses to remove an arrival that may have run here, or to keep it as something else.
+func sparedOffline(old, next record.Record) error {
+	if old.Incarnation != nil || next.ID != "" {
+		return &migration.MigratingError{Name: old.Name, Migration: *old.Migration}
+	}
+	return nil
+}
+
+// sparedLive is spared of an arrival of which Propolis knows.
+func sparedLive(old, next record.Record, seen Observed, how removal) error {
+	m := old.Migration
 	vm := seen.Inside.VM
 	unseen := seen.Inside.Err != nil || vm.Err != nil && !IsNoInstance(vm.Err)
 	switch at := whereArrived(old, seen); {
 	case at == migration.OnTheWay:
-		return false, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "its memory is moving, which cannot be cancelled"}
+		return &migration.MigratingError{Name: old.Name, Migration: *m, Why: "its memory is moving, which cannot be cancelled"}
 	case at == migration.AtTarget && how.arrival != "":
-		return false, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "it has arrived"}
+		return &migration.MigratingError{Name: old.Name, Migration: *m, Why: "it has arrived"}
 	case at == migration.AtTarget:
-		return false, nil
+		return nil
 	case at == migration.Unclear && unseen:
-		return false, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "cannot determine whether its VM runs here"}
+		return &migration.MigratingError{Name: old.Name, Migration: *m, Why: "cannot determine whether its VM runs here"}
 	case next.ID != "" && !(at == migration.AtSource && next.Arrival() != nil): // the latter is cleared, to be made again
-		return false, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "it has not arrived: only delete ends that, and leaves it to its source"}
+		return &migration.MigratingError{Name: old.Name, Migration: *m, Why: "it has not arrived: only delete ends that, and leaves it to its source"}
 	}
-	return false, nil
+	return nil
 }
 
 // undoArrival removes what exists of an arrival that failed.
@@ -262,4 +286,141 @@ func errNoMachine(vm migration.VM, id string) error {
 		return fmt.Errorf("it has another machine, %s", vm.ID)
 	}
 	return fmt.Errorf("its machine is %s, and must be Running", vm.State)
+}
+
+// An instance that is moved while it is stopped arrives in two steps: it is put on record here, and cannot start;
+// and once its source knows of that it is admitted, and starts. What the source takes back in between has no record here, so
+// that no late word can start it.
+
+// ArrivedError is an arrival that cannot be given up any longer.
+type ArrivedError struct{ Name string }
+
+// Error names the instance.
+func (e *ArrivedError) Error() string { return fmt.Sprintf("instance %q has arrived here", e.Name) }
+
+func (*ArrivedError) Kind() fault.Kind { return fault.Refused }
+
+// Hint says how it goes back.
+func (e *ArrivedError) Hint() string {
+	return "to move it back, run: sledctl instance migrate " + e.Name + " --offline --to SLED"
+}
+
+// Expect puts an instance on record that moves here stopped. Its disks are here. It is started by nobody until Admit.
+// One that is on record by the same migration is left as it is; one of an earlier try is replaced. Errors:
+// *MigratingError, *ConflictError for one that is here; those of a decision in the bring-up.
+func Expect(ctx context.Context, s Settings, env operation.Env, c EnsureRequest, wanted string) (Result, error) {
+	view, err := operation.Decided(ctx, env, c.DryRun)
+	if err != nil {
+		return Result{}, err
+	}
+	id, _, err := identityOf(s.Namespace, view, c.Wanted)
+	if err != nil {
+		return Result{}, err
+	}
+	var result record.Record
+	secrets.Purge(ctx, s.SecretDir, env, c.DryRun)
+	report, err := operation.Run(ctx, env, operation.Request[Observed]{
+		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun,
+		Look: func(ctx context.Context, h host.Host) (Observed, error) {
+			view, r, err := recorded(ctx, env, id)
+			if err != nil {
+				return Observed{}, err
+			}
+			boot, err := operation.Boot(env)
+			if err != nil {
+				return Observed{}, err
+			}
+			seen, err := s.Look(ctx, h, view, r, c.Wanted.apply(record.Spec{}).Disks, boot)
+			if err == nil {
+				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.secret(), seen.Inv)
+			}
+			return seen, err
+		},
+		Decide: func(view ledger.View, seen Observed, at operation.Stamp) (d operation.Decision, err error) {
+			old, known, err := loadFor(s, view, id, c)
+			if err == nil && known {
+				err = checkExpected(old, c)
+			}
+			if err != nil {
+				return d, err
+			}
+			if known && (old.Came == c.From.ID || old.Migration != nil && old.Migration.ID == c.From.ID) {
+				result = old
+				return d, nil
+			}
+			d, result, err = expected(s, view, seen, at, old, id, wanted, c)
+			return d, err
+		},
+	})
+	return Result{Record: result, Report: report}, err
+}
+
+// checkExpected refuses an instance that is here, or that another migration brings.
+func checkExpected(old record.Record, c EnsureRequest) error {
+	switch m := old.Migration; {
+	case old.Came == c.From.ID, m.Arrives() && m.Offline && (old.Incarnation == nil || m.ID == c.From.ID):
+		return nil
+	case m != nil:
+		return &migration.MigratingError{Name: old.Name, Migration: *m}
+	}
+	is := Difference{Field: "instance", Is: "on this sled already", Wanted: "to arrive by migration " + c.From.ID}
+	return &ConflictError{Name: old.Name, Differences: []Difference{is}}
+}
+
+// expected is pure.
+func expected(
+	s Settings, view ledger.View, seen Observed, at operation.Stamp, old record.Record, id, wanted string, c EnsureRequest,
+) (d operation.Decision, next record.Record, err error) {
+	var fresh map[string]string
+	c.Wanted, fresh = c.Wanted.withSealed(seen.Vault.Key)
+	choose, name, err := beginBringUp(s, view, seen, at, id, c)
+	if err != nil {
+		return d, old, err
+	}
+	before := old
+	old.Migration = nil // of an earlier try
+	if next, err = nextRecord(s, choose, seen, old, old.ID != "", id, name, c); err == nil {
+		err = seen.checkDisks(next.Spec.Disks)
+	}
+	if err == nil && wanted == record.WantedRunning {
+		err = fits(next.Spec, seen, old, false)
+	}
+	if err == nil {
+		next, err = secrets.WithVolume(old, next, seen.Vault, fresh)
+	}
+	if err == nil {
+		next, d.Ahead, err = secrets.Keeping(s.SecretDir, next, seen.Vault, seen.Inv, fresh, at)
+	}
+	if err != nil {
+		return d, before, err
+	}
+	d.Behind = secrets.Dropping(next.Name, next.Secrets, seen.Vault.Kept...)
+	next.Wanted, next.Generation, next.Updated = wanted, before.Generation+1, at.Now
+	d.OnSuccess, err = next.Replaces(before)
+	return d, next, err
+}
+
+// Admit ends the arrival of an instance that is on record by a migration: it is started, if it is to run. One that was
+// admitted is left as it is. Errors: *NotFoundError; *MigratingError for another
+// migration; *ConflictError for an instance that came by none; those of Ensure.
+func Admit(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
+	r, err := FindRecorded(ctx, s, env, c.Wanted.Ref, c.DryRun)
+	switch {
+	case err != nil || r.Came == c.From.ID:
+		return Result{Record: r}, err
+	case !r.Migration.Is(c.From.ID):
+		if err = checkExpected(r, c); err == nil {
+			err = &migration.MigratingError{Name: r.Name, Migration: *r.Migration}
+		}
+		return Result{Record: r}, err
+	case r.Wanted == record.WantedStopped:
+		return writeRecord(ctx, env, c.Verb, r.ID, func(r record.Record) (record.Record, error) {
+			if r.Migration.Is(c.From.ID) {
+				r.Came, r.Migration, r.Generation = c.From.ID, nil, r.Generation+1
+			}
+			return r, nil
+		})
+	}
+	c.Wanted, c.From, c.Known = Wanted{Ref: r.ID}, r.Migration, true
+	return ensure(ctx, s, env, c)
 }

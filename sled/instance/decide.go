@@ -404,8 +404,10 @@ func facts(
 	incarnation := *next.Incarnation
 	incarnation.Reaped, incarnation.Rolling, incarnation.Limiting, incarnation.Was = false, false, false, ""
 	incarnation.Ensured = incarnation.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
-	if finished.Migration != nil {
-		incarnation.Migration, finished.Migration = finished.Migration.ID, nil
+	if m := finished.Migration; m != nil {
+		if incarnation.Migration, finished.Migration = m.ID, nil; m.Offline {
+			finished.Came = m.ID
+		}
 	}
 	finished.Incarnation, finished.Leaving = &incarnation, nil
 	if d.Plan.Empty() && reflect.DeepEqual(finished, old) {

@@ -207,7 +207,7 @@ func departing(b layout.Blueprint, old record.Record, seen Observed, at operatio
 	next.Generation, next.Updated = old.Generation+1, at.Now
 	fresh := uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" migration")).String()
 	switch {
-	case m.Arrives():
+	case m.Arrives(), m != nil && m.Offline:
 		return old, &migration.MigratingError{Name: old.Name, Migration: *m}
 	case m == nil && c.Cancel:
 		return old, &StateError{Name: old.Name, State: "in no migration", Needs: "in one, to be called back"}
@@ -258,4 +258,31 @@ func (s Observed) asSource(r record.Record) migration.Whereabouts {
 		return migration.Unclear
 	}
 	return s.Inside.VM.OutOf(r.ID, "")
+}
+
+// Vacate stops an instance that moves to another sled while it is stopped, and writes down that it departs: from then on
+// nothing starts it here. It stays wanted as it is. Errors: *MigratingError; those of Stop.
+func Vacate(ctx context.Context, s Settings, env operation.Env, verb, id string, target []string, dryRun bool) (Result, error) {
+	return takeDown(ctx, s, env, removal{verb: verb, ref: id, grace: StopTime, dryRun: dryRun}, func(old record.Record, at operation.Stamp) (record.Record, error) {
+		next := old.Stopped(at)
+		next.Wanted = old.Wanted
+		next.Migration = &record.Migration{ID: uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" migration")).String(), Target: target, Offline: true}
+		return next, nil
+	})
+}
+
+// Unvacate takes that back: the instance is this sled's, and stopped. Of another migration nothing is done.
+func Unvacate(ctx context.Context, s Settings, env operation.Env, verb, id, migration string) (Result, error) {
+	return writeRecord(ctx, env, verb, id, func(r record.Record) (record.Record, error) {
+		if m := r.Migration; m.Departs() && m.Is(migration) && !m.Departed {
+			r.Migration, r.Generation = nil, r.Generation+1
+		}
+		return r, nil
+	})
+}
+
+// Leave forgets an instance that has moved to another sled, and removes the volumes that it had here.
+func Leave(ctx context.Context, s Settings, env operation.Env, verb, id string, dryRun bool) (Result, error) {
+	return takeDown(ctx, s, env, removal{verb: verb, ref: id, dryRun: dryRun, departed: true, disks: true},
+		func(record.Record, operation.Stamp) (record.Record, error) { return record.Record{}, nil })
 }

@@ -222,7 +222,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err == nil {
 				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.secret(), seen.Inv)
 			}
-			if from := cmp.Or(c.From, r.Migration); err == nil && from.Arrives() {
+			if from := cmp.Or(c.From, r.Migration); err == nil && from.Arrives() && !from.Offline {
 				seen.Source = migration.AskSource(ctx, s.Versions, h, from.Source)
 			}
 			return seen, err
@@ -243,7 +243,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			d, r, err := decide(s, view, seen, at, id, c)
 			result, decided = r, d.Plan
 			if err == nil {
-				err = untouched(ctx, env, view, record.Subject(id), volumesOf(r.Spec.Disks)...)
+				err = untouched(ctx, env, view, record.Subject(id), record.VolumesOf(r.Spec.Disks)...)
 			}
 			if err == nil {
 				err = errors.Join(leaveTombstone(s.Blueprint(), view, id, &d, seen, at.Now), migration.Remember(view, id, &d, seen.Inside.VM, at.Now))
@@ -266,16 +266,6 @@ func (c EnsureRequest) named(s Settings, view ledger.View) (EnsureRequest, error
 	var err error
 	c.Wanted, err = s.withVolumes(view, c.Wanted)
 	return c, err
-}
-
-// volumesOf are the datasets of the disks that are volumes.
-func volumesOf(disks []record.Disk) (datasets []string) {
-	for _, d := range disks {
-		if dataset, ok := d.Volume(); ok {
-			datasets = append(datasets, dataset)
-		}
-	}
-	return datasets
 }
 
 // notBusy refuses to work on an incarnation that a living operation on another subject (a

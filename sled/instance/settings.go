@@ -84,8 +84,8 @@ type Settings struct {
 	Volume func(view ledger.View, name string) (path string, err error)
 	// MayStart refuses to start an instance whose disks are of different moments; nil: none are.
 	MayStart func(view ledger.View, id string) error
-	// Followers are the volumes that go with an instance that is deleted; nil: none.
-	Followers func(view ledger.View, inv *inventory.Inventory, datasets []string) (Followers, error)
+	// Followers are the volumes that go with an instance that is deleted, or that has moved to another sled; nil: none.
+	Followers func(view ledger.View, inv *inventory.Inventory, datasets []string, moved bool) (Followers, error)
 	// MakeVolume makes a volume for an instance that is made with it, and DropVolume takes it back
 	// where the instance could not be made, and says what it left, e.g. because what is left of the
 	// instance has it; nil: none are made.

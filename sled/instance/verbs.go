@@ -145,7 +145,7 @@ func takeDown(
 			d.Intent.Removes, d.Warn = append(d.Intent.Removes, followers.Removes...), append(d.Warn, followers.Warn...)
 			result = next
 			d.Behind = secrets.Dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
-			if d.Plan.Empty() && len(old.Incarnations()) == 0 && next.Wanted == old.Wanted && next.ID != "" {
+			if d.Plan.Empty() && len(old.Incarnations()) == 0 && next.Wanted == old.Wanted && next.Migration == old.Migration && next.ID != "" {
 				result = old
 				return d, nil
 			}
@@ -172,7 +172,7 @@ func followersOf(s Settings, view ledger.View, old record.Record, seen Observed,
 	if !how.disks || s.Followers == nil {
 		return Followers{}, nil
 	}
-	return s.Followers(view, seen.Inv, volumesOf(old.AllDisks()))
+	return s.Followers(view, seen.Inv, record.VolumesOf(old.AllDisks()), how.departed)
 }
 
 func IsNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
@@ -237,7 +237,7 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 		if err == nil {
 			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, false, seen.Inv)
 		}
-		if err == nil && r.Migration.Arrives() {
+		if err == nil && r.Migration.Arrives() && !r.Migration.Offline {
 			seen.Source = migration.AskSource(ctx, s.Versions, h, r.Migration.Source)
 		}
 		return seen, err

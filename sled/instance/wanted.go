@@ -143,7 +143,7 @@ func (s Settings) Attach(ctx context.Context, env operation.Env, c AttachRequest
 			}
 			next, err := s.attached(view, old, c)
 			if err == nil {
-				err = untouched(ctx, env, view, record.Subject(r.ID), volumesOf(next.NextDisks())...)
+				err = untouched(ctx, env, view, record.Subject(r.ID), record.VolumesOf(next.NextDisks())...)
 			}
 			if result = old; err != nil || slices.Equal(next.NextDisks(), old.NextDisks()) {
 				return operation.Decision{}, err

@@ -47,6 +47,9 @@ func (s Settings) Change(ctx context.Context, env operation.Env, c ChangeRequest
 			if err != nil {
 				return operation.Decision{}, err
 			}
+			if old.Arrives != "" {
+				return operation.Decision{}, &ArrivingError{Name: old.Name, Instance: old.Arrives}
+			}
 			if c.Name != "" {
 				old = old.renamed(inv, c.Name)
 			}

@@ -28,12 +28,22 @@ type Wanted struct {
 	Thin    bool
 	Protect bool
 	Follow  bool // deleted with the instance that has it
+	// Arrives is the id of the instance with which it moves here: it keeps the snapshot that it is made of; empty: with none.
+	Arrives string
 }
 
 // Stream is a snapshot of a volume elsewhere, as zfs send prints it.
 type Stream struct {
 	GUID   string // of the snapshot
 	Source zfs.Source
+}
+
+// verb is the operation that makes it.
+func (w Wanted) verb() string {
+	if w.Arrives != "" {
+		return receiveVerb
+	}
+	return "volume create"
 }
 
 // received is the GUID of what it is made of; empty: of no stream.
@@ -66,7 +76,7 @@ func (s Settings) Create(ctx context.Context, env operation.Env, want Wanted, dr
 	var made Record
 	var used uint64
 	report, err := operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
-		Verb: "volume create", Subject: Subject(id), DryRun: dryRun, Keep: keep, Look: want.look,
+		Verb: want.verb(), Subject: Subject(id), DryRun: dryRun, Keep: keep, Look: want.look,
 		Decide: func(view ledger.View, inv *inventory.Inventory, at operation.Stamp) (d operation.Decision, err error) {
 			d, made, err = s.decide(ctx, env, view, inv, at, id, want, image)
 			is, _ := inv.Dataset(made.Dataset)
@@ -117,7 +127,7 @@ func (s Settings) AsWanted(view ledger.View, want Wanted) (Record, bool) {
 		return Record{}, false
 	}
 	r, err := Find(view, want.Name)
-	return r, err == nil && r.GUID != "" && r.differs(want) == nil && (r.Follows || !want.Follow) && (r.Protected || !want.Protect) &&
+	return r, err == nil && r.GUID != "" && r.Arrives == "" && r.differs(want) == nil && (r.Follows || !want.Follow) && (r.Protected || !want.Protect) &&
 		!operation.IsOpen(view, Subject(r.ID))
 }
 
@@ -198,7 +208,7 @@ func (s Settings) decide(
 	}
 	r := Record{
 		ID: id, Name: want.Name, Size: want.Size, Block: cmp.Or(want.Block, zfs.DefaultBlock), Thin: want.Thin,
-		Protected: want.Protect, Follows: want.Follow, Image: want.Image, Received: want.received(), Created: at.Now,
+		Protected: want.Protect, Follows: want.Follow, Image: want.Image, Received: want.received(), Arrives: want.Arrives, Created: at.Now,
 	}
 	if known {
 		return s.again(view, inv, old, r, want, image)
@@ -221,11 +231,15 @@ func (s Settings) again(view ledger.View, inv *inventory.Inventory, old, next Re
 	if why := inv.Unseen(old.Pool); why != "" {
 		return d, old, &UnseenError{What: fmt.Sprintf("volume %q cannot be seen", old.Name), Why: why}
 	}
+	if err := old.elsewhere(want); err != nil {
+		return d, old, err
+	}
 	is, there := inv.Dataset(old.Dataset)
 	differs := old.differs(want)
 	switch {
 	case there && !old.is(is):
 		return d, old, &TakenError{Dataset: old.Dataset, Marked: mark(is) != ""}
+	case old.remade(want): // of another stream
 	case old.GUID != "" && differs != nil, want.Pool != "" && want.Pool != old.Pool:
 		return d, old, differs
 	case old.GUID != "" && !there:
@@ -306,7 +320,7 @@ func (r Record) steps(want Wanted, image Image) []plan.Action {
 	size, marks := sizeText(r.Size), []zfs.Property{{Name: naming.PropertyVolume, Value: r.ID}}
 	if want.Stream != nil {
 		actions := []plan.Action{act(plan.Create, size+" on pool "+r.Pool, zfs.ReceiveVolume{
-			Dataset: r.Dataset, Properties: marks, From: want.Stream.Source, Snapshot: received, GUID: r.Received, Size: r.Size,
+			Dataset: r.Dataset, Properties: marks, From: want.Stream.Source, Snapshot: r.received(), GUID: r.Received, Keep: r.Arrives != "", Size: r.Size,
 		})}
 		return r.kept(actions, act)
 	}
@@ -320,8 +334,16 @@ func (r Record) steps(want Wanted, image Image) []plan.Action {
 	return r.kept(actions, act)
 }
 
-// received is the snapshot that a volume has while it is received.
+// received begins the names of the snapshots that a volume has while it is received.
 const received = "received"
+
+// received is the snapshot that a volume is received with. One that moves here keeps it, and gets others.
+func (r Record) received() string {
+	if r.Arrives == "" {
+		return received
+	}
+	return received + "-" + r.Received
+}
 
 // kept has room kept for a volume that is not thin, once it is made.
 func (r Record) kept(actions []plan.Action, act func(plan.Change, string, plan.Step) plan.Action) []plan.Action {
@@ -334,11 +356,16 @@ func (r Record) kept(actions []plan.Action, act func(plan.Change, string, plan.S
 // dismantling removes a volume that was never finished, with the snapshot that it was being received with.
 func dismantling(r Record, is zfs.Dataset, below []zfs.Dataset) (actions []plan.Action) {
 	const why = "it was never finished"
-	for _, d := range below {
+	return append(unreceived(below, why), removal(r, is, why)...)
+}
+
+// unreceived removes snapshots that a volume was received with.
+func unreceived(snapshots []zfs.Dataset, why string) (actions []plan.Action) {
+	for _, d := range snapshots {
 		step := zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}
 		actions = append(actions, plan.Action{ID: step.Verb() + " " + d.Name, Object: "snapshot " + d.Name, Why: why, Change: plan.Remove, Step: step})
 	}
-	return append(actions, removal(r, is, why)...)
+	return actions
 }
 
 // removal destroys the dataset of a volume.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
@@ -77,6 +78,16 @@ func lookInto(ctx context.Context, h host.Host, dataset string) (content, error)
 	return seen, err
 }
 
+// received are the snapshots with which a volume moves here.
+func (c content) received(r Record) (all []zfs.Dataset) {
+	for _, name := range c.inside {
+		if strings.HasPrefix(name, r.Dataset+"@"+received+"-") {
+			all = append(all, zfs.Dataset{Name: name})
+		}
+	}
+	return all
+}
+
 // deletion is what removes a volume.
 func (s Settings) deletion(view ledger.View, seen content, r Record, yes bool) (d operation.Decision, err error) {
 	inv := seen.Inventory
@@ -96,12 +107,16 @@ func (s Settings) deletion(view ledger.View, seen content, r Record, yes bool) (
 	if there && !r.is(is) {
 		return d, &TakenError{Dataset: r.Dataset, Marked: mark(is) != ""}
 	}
-	if there && len(seen.inside) > 0 {
+	var below []zfs.Dataset
+	if r.Arrives != "" {
+		below = seen.received(r)
+	}
+	if there && len(seen.inside) > len(below) {
 		return d, &FullError{Name: r.Name, Inside: seen.inside}
 	}
 	d.OnSuccess = []ledger.Fact{r.Forget()}
 	if there {
-		d.Plan = plan.Plan{Policy: plan.Stop, Actions: removal(r, is, "deleted")}
+		d.Plan = plan.Plan{Policy: plan.Stop, Actions: plan.Chain(append(unreceived(below, "deleted"), removal(r, is, "deleted")...)...)}
 		d.Intent.Removes = []operation.Object{{Kind: kind, Name: r.Dataset, Identity: is.GUID}}
 	}
 	return d, nil
@@ -116,15 +131,16 @@ type Followers struct {
 }
 
 // Follow finds which of its disks go with an instance: those that no other instance has, and that
-// are not protected. One that cannot be seen stays, and is reported. Errors: *FullError.
-func (s Settings) Follow(view ledger.View, inv *inventory.Inventory, datasets []string) (f Followers, err error) {
+// are not protected. One that cannot be seen stays, and is reported. Of an instance that has moved to another sled
+// all go, but for those that have snapshots, which stay here. Errors: *FullError.
+func (s Settings) Follow(view ledger.View, inv *inventory.Inventory, datasets []string, moved bool) (f Followers, err error) {
 	for _, dataset := range datasets {
 		r, recorded := At(view, dataset)
 		has, err := s.attached(view, r)
 		if err != nil {
 			return f, err
 		}
-		if !recorded || !r.Follows || r.Protected || len(has) > 1 {
+		if !recorded || r.Arrives != "" || !moved && (!r.Follows || r.Protected) || len(has) > 1 {
 			continue
 		}
 		if _, there := inv.Dataset(dataset); !there && inv.Unseen(r.Pool) == "" {
@@ -137,7 +153,12 @@ func (s Settings) Follow(view ledger.View, inv *inventory.Inventory, datasets []
 			continue
 		}
 		if inside := inv.Below(dataset); len(inside) > 0 {
-			return f, &FullError{Name: r.Name, Inside: []string{inside[0].Name}}
+			full := &FullError{Name: r.Name, Inside: []string{inside[0].Name}}
+			if !moved {
+				return f, full
+			}
+			f.Warn = append(f.Warn, fmt.Errorf("keeping volume %q, which has moved: %w", r.Name, full))
+			continue
 		}
 		f.Actions = append(f.Actions, removal(r, is, "goes with its instance")...)
 		f.Removes = append(f.Removes, operation.Object{Kind: kind, Name: dataset, Identity: is.GUID})

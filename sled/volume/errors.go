@@ -38,6 +38,36 @@ func (e *UnfinishedError) Hint() string {
 	return "to finish it, run the sledctl volume create again that began it; to remove it, run: sledctl reap"
 }
 
+// ArrivingError is a volume that moves here with an instance, which has not arrived.
+type ArrivingError struct{ Name, Instance string }
+
+// Error names the instance.
+func (e *ArrivingError) Error() string {
+	return fmt.Sprintf("volume %q moves here with instance %s, which has not arrived", e.Name, e.Instance)
+}
+
+func (*ArrivingError) Kind() fault.Kind { return fault.Refused }
+
+// Hint says what ends that.
+func (e *ArrivingError) Hint() string {
+	return "to finish the move, run on the sled that it comes from: sledctl instance migrate " + e.Instance + "; to drop what has arrived, run: sledctl volume delete " + e.Name
+}
+
+// ForeignError is a volume that has the name of one that moves here, and is not a copy of that.
+type ForeignError struct{ Name string }
+
+// Error names it.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("volume %q exists, and is no copy of the disk that moves here", e.Name)
+}
+
+func (*ForeignError) Kind() fault.Kind { return fault.Conflict }
+
+// Hint says what makes room for it.
+func (e *ForeignError) Hint() string {
+	return "to give it another name, run: sledctl volume rename " + e.Name + " NEW"
+}
+
 // InputError is a value that a volume cannot have.
 type InputError struct{ Field, Value, Want string }
 

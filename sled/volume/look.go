@@ -17,6 +17,7 @@ type State string
 const (
 	Ready   State = "ready"
 	Making  State = "unfinished" // an operation makes it, or died before it had
+	Arrives State = "arriving"   // it moves here with an instance that has not arrived
 	Missing State = "missing"    // its pool answers, and does not have it
 	Differs State = "differs"    // something else has its name
 	Locked  State = "locked"     // the key of its pool is not loaded
@@ -130,6 +131,8 @@ func (r Record) state(inv *inventory.Inventory) (State, string) {
 		return Locked, "the key of its pool is not loaded"
 	case d.Volsize != r.Size:
 		return Differs, "its size is " + sizeText(d.Volsize) + ", not " + sizeText(r.Size)
+	case r.Arrives != "":
+		return Arrives, "it moves here with instance " + r.Arrives
 	}
 	return Ready, ""
 }

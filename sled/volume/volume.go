@@ -39,8 +39,11 @@ type Record struct {
 	// Image is the name of the image that it was cloned from; empty: of none.
 	Image string `json:"image,omitempty"`
 	// Received is the GUID of the snapshot whose stream it was made of; empty: of none.
-	Received string    `json:"received,omitempty"`
-	Created  time.Time `json:"created"`
+	Received string `json:"received,omitempty"`
+	// Arrives is the id of the instance with which it moves here, until that has: its latest snapshot is the one that
+	// Received names, and nothing else uses it.
+	Arrives string    `json:"arrives,omitempty"`
+	Created time.Time `json:"created"`
 }
 
 // Path is the raw device of the volume: the disk of a VM that has it.
@@ -87,11 +90,15 @@ func Find(view ledger.View, ref string) (Record, error) {
 	return Record{}, &NotFoundError{Name: ref, Near: naming.Nearest(ref, names)}
 }
 
-// PathOf is the raw device of the volume of a name. Errors: *NotFoundError, *UnfinishedError.
+// PathOf is the raw device of the volume of a name. Errors: *NotFoundError, *UnfinishedError, *ArrivingError.
 func PathOf(view ledger.View, name string) (string, error) {
 	r, err := Find(view, name)
-	if err == nil && r.GUID == "" {
+	switch {
+	case err != nil:
+	case r.GUID == "":
 		err = &UnfinishedError{Name: r.Name}
+	case r.Arrives != "":
+		err = &ArrivingError{Name: r.Name, Instance: r.Arrives}
 	}
 	return r.Path(), err
 }

@@ -105,6 +105,7 @@ func layers() map[string]place {
 		"sled/copies":        {layer: 4},
 		"sled/transfer":      {layer: 4},
 		"sled/lost":          {layer: 4},
+		"sled/moves":         {layer: 4},
 		"sled/doctor":        {layer: 4}, // status shows its last result
 
 		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/bundles": {layer: 3}, "sled/image": {layer: 3}, "sled/localdisk": {layer: 3}, "sled/vpc": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/volume": {layer: 3}, "sled/snapshot": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},

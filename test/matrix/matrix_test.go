@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -95,6 +96,8 @@ func rows() []row {
 		{name: "keeper of an instance", noBoot: true, adds: true, ready: []string{sledtest.Web1}, line: "instance keeper web1 fleet --generation 1", ends: []string{"instance keeper web1 operator", "instance delete web1"}},
 		{name: "keeper of the sled", plain: true, adds: true, line: "sled keeper fleet", ends: []string{"sled keeper operator"}},
 		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{sledtest.Web1}, line: sledtest.MigrateWeb1, ends: []string{}, may: 4},
+		{name: "move", pair: true, noBoot: true, adds: true, ready: []string{onVolume}, line: sledtest.MigrateWeb1 + " --offline", ends: []string{}, may: 4},
+		{name: "receive", prepare: (*scene).sent, line: "volume receive web1-0 --size 1M --for 66666666-6666-4666-8666-666666666666 --snapshot GUID < PLAN", ends: []string{"volume delete web1-0"}},
 		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},
 		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{sledtest.Web1}, prepare: (*scene).forget, line: "instance adopt --all", ends: []string{"instance adopt --all", "instance delete web1"}},
 		{name: "import", adds: true, fits: ledgered, ready: []string{sledtest.Web1, "instance stop web1"}, prepare: (*scene).exportAndForget, line: "ledger import PLAN"},
@@ -358,7 +361,7 @@ func (s *scene) fill(line string) string {
 	if strings.Contains(line, "BUNDLE") {
 		id = strings.TrimSpace(s.Run("zone bundle list -H --columns id"))
 	}
-	return strings.NewReplacer("ZONE", zone, "BASE", base, "BUNDLE", id, "PLAN", s.plan, "DOCUMENT", s.plan).Replace(line)
+	return strings.NewReplacer("ZONE", zone, "BASE", base, "BUNDLE", id, "PLAN", s.plan, "DOCUMENT", s.plan, "GUID", path.Base(s.plan)).Replace(line)
 }
 
 // disk does something to a disk.

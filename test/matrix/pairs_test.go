@@ -2,6 +2,8 @@ package matrix
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -80,4 +82,17 @@ func (s *scene) again(first string, m int, how host.CrashMode) bool {
 	witness.law(s.T, at)
 	s.laws(at)
 	return true
+}
+
+// sent has what zfs send prints of a volume in a file that is called by the GUID of the snapshot.
+func (s *scene) sent() {
+	s.Run("volume create away --size 1M")
+	at := s.Value("volume list -H --columns dataset") + "@s"
+	s.Command("zfs snapshot " + at)
+	s.plan = fmt.Sprint(s.files, "/", strings.TrimSpace(s.Command("zfs get -Hp -o value guid "+at)))
+	if err := os.WriteFile(s.plan, []byte(s.Command("zfs send "+at)), 0o600); err != nil {
+		s.T.Fatal(err)
+	}
+	s.Command("zfs destroy " + at)
+	s.Run("volume delete away")
 }

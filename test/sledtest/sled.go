@@ -8,6 +8,8 @@ package sledtest
 
 import (
 	"context"
+	"io"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -99,6 +101,22 @@ func (s *Operator) Tuned(ctx context.Context, h host.Host, line string, by func(
 			}
 			return s.There.Answers(ctx, s.There.Host(), words[1:], stdin), nil
 		}
+		env.Feed = func(ctx context.Context, words []string, in io.Reader) (migration.Answer, error) {
+			stdin, err := io.ReadAll(in)
+			if err != nil { // the other one finds that it is not whole
+				stdin = stdin[:len(stdin)/2]
+			}
+			return env.Remote(ctx, words, stdin)
+		}
+	}
+	if before, fed, is := strings.Cut(line, " < "); is {
+		file, more, _ := strings.Cut(fed, " ")
+		line = before + " " + more
+		data, err := os.ReadFile(file)
+		if err != nil {
+			s.T.Error(err)
+		}
+		Feed(env, data)
 	}
 	if s.Laid != nil && (strings.Contains(line, "--spec -") || strings.Contains(line, "--cloud-init -")) {
 		_, input := s.Laid.Extras("web1", "")
@@ -149,13 +167,14 @@ func (s *Operator) Run(line string) string {
 }
 
 // Command runs a command of the host, as an operator would next to sledctl.
-func (s *Operator) Command(line string) {
+func (s *Operator) Command(line string) (printed string) {
 	s.T.Helper()
 	words := strings.Fields(line)
 	r, err := s.Host().Run(s.T.Context(), host.Command{Program: words[0], Args: words[1:]})
 	if err != nil || r.Exit != 0 {
 		s.T.Fatalf("%s: exit %d, %s%v", line, r.Exit, r.Stderr, err)
 	}
+	return string(r.Stdout)
 }
 
 // Comparable is all that is on the sled, but for counters, times and what is drawn:

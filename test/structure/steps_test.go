@@ -15,6 +15,8 @@ import (
 // elsewhere are steps that one package's tests cannot do, and what holds them.
 var elsewhere = map[string]string{
 	"sled/instance/migration.Send": "it needs two sleds: the scripts of migrations and the kill matrix",
+	"sled/moves.SendVolume":        "it needs two sleds: the scripts of migrations and the kill matrix",
+	"sled/moves.Hand":              "it needs two sleds: the scripts of migrations and the kill matrix",
 }
 
 // Each type that is a step is held to what steps promise: its package's tests name it in

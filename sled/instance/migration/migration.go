@@ -54,8 +54,11 @@ func (e *MigratingError) Unwrap() error { return host.ErrRefused }
 
 // Hint says what ends it.
 func (e *MigratingError) Hint() string {
-	if e.Migration.Source == "" {
+	switch {
+	case e.Migration.Source == "":
 		return "to resume it, run: sledctl instance migrate " + e.Name
+	case e.Migration.Offline:
+		return "to resume it, run on the source: sledctl instance migrate " + e.Name
 	}
 	return "to resume it, run on the source: sledctl instance migrate " + e.Name + "; or here: sledctl instance ensure " + e.Name
 }

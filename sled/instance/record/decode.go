@@ -61,6 +61,8 @@ func (c *cursor) record() (r Record) {
 		case "ending":
 			ending := c.ending()
 			r.Ending = &ending
+		case "came":
+			r.Came = c.text()
 		default:
 			c.expect(false)
 		}

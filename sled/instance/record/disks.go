@@ -52,6 +52,16 @@ func (r Record) Renewed() Record {
 	return r
 }
 
+// VolumesOf are the datasets of the disks that are volumes.
+func VolumesOf(disks []Disk) (datasets []string) {
+	for _, d := range disks {
+		if dataset, ok := d.Volume(); ok {
+			datasets = append(datasets, dataset)
+		}
+	}
+	return datasets
+}
+
 // key is what a disk is reserved by: one that a guest writes to is its alone.
 func (d Disk) key() string { return naming.KeyAttached + url.PathEscape(d.Path) }
 

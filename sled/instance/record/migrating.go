@@ -16,6 +16,9 @@ type Migration struct {
 	Target []string `json:"target,omitempty"`
 	// Departed says that the machine runs on the target: what is left here goes.
 	Departed bool `json:"departed,omitempty"`
+	// Offline says that the VM is stopped meanwhile: no Propolis knows of it, and what is on record here and
+	// there is all that says where the instance may start.
+	Offline bool `json:"offline,omitempty"`
 }
 
 // Peer is the other sled, as this one knows it.
@@ -54,6 +57,9 @@ func (m *Migration) Arrives() bool { return m != nil && m.Source != "" }
 
 func (m *Migration) Departs() bool { return m != nil && m.Source == "" }
 
+// Is reports whether it is the one of this id, with the VM stopped.
+func (m *Migration) Is(id string) bool { return m != nil && m.Offline && m.ID == id }
+
 // How a migration stands with an instance of this sled.
 const (
 	Arriving  = "arriving"
@@ -70,6 +76,8 @@ func (r Record) Migrating() (id, state, peer string, any bool) {
 		return m.ID, Departing, m.Peer(), true
 	case r.Incarnation != nil && r.Incarnation.Migration != "":
 		return r.Incarnation.Migration, Arrived, "", true
+	case r.Incarnation == nil && r.Came != "":
+		return r.Came, Arrived, "", true
 	}
 	return "", "", "", false
 }

@@ -54,6 +54,8 @@ type Record struct {
 	// Migration is set from before its machine's Propolis is asked for it until it
 	// is known on which sled it ended.
 	Migration *Migration `json:"migration,omitempty"`
+	// Came is the id of the last migration that brought it here stopped; empty: none has.
+	Came string `json:"came,omitempty"`
 }
 
 // Incarnations lists what may be on the host of an instance: its incarnation, and
