@@ -208,9 +208,12 @@ func newBundleDelete(env *cli.Env) *cobra.Command {
 			missing := slices.IndexFunc(args, func(id string) bool {
 				return !slices.ContainsFunc(gone, func(b bundle.Bundle) bool { return b.ID == id })
 			})
+			_, nowhere := errors.AsType[*bundle.NowhereError](err)
 			switch {
+			case nowhere:
+				return failure.WithReport(cmp.Or(env.StateFile(ctx), cli.NoBundlePlace(err)), report)
 			case err != nil:
-				return failure.WithReport(cli.NoBundlePlace(err), report)
+				return failure.WithReport(err, report)
 			case m.Dry():
 				return env.PrintPlan(m, report)
 			case missing >= 0 && mustExist:
