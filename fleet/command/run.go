@@ -14,23 +14,14 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sledctl/sledctl/fleet/api"
 	"github.com/sledctl/sledctl/fleet/controller"
-	"github.com/sledctl/sledctl/fleet/fence"
 	"github.com/sledctl/sledctl/fleet/guard"
 	"github.com/sledctl/sledctl/fleet/guard/clock"
 	"github.com/sledctl/sledctl/fleet/node"
@@ -77,10 +68,8 @@ func logger(cmd *cobra.Command) *slog.Logger {
 }
 
 func controllerCommand() *cobra.Command {
-	var kubeconfig, metrics, health string
-	terms := fence.Terms{}
-	var every time.Duration
-	var elect bool
+	var kubeconfig string
+	var o controller.Options
 	cmd := &cobra.Command{
 		Use:   "controller",
 		Short: "Place VMs, and start those again whose end is proven",
@@ -88,7 +77,7 @@ func controllerCommand() *cobra.Command {
 			"The terms of the lease must not be shorter than those of the guards.",
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := terms.Check(); err != nil {
+			if err := o.Terms.Check(); err != nil {
 				return usageError{err}
 			}
 			ctx, done := interrupted(cmd)
@@ -97,36 +86,18 @@ func controllerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := ctrl.NewManager(c, ctrl.Options{
-				Scheme: s, LeaderElection: elect, LeaderElectionID: "sledctl-fleet-leader", LeaderElectionNamespace: node.BeatNamespace,
-				LeaderElectionReleaseOnCancel: false, // what is under way may still be written
-				Metrics:                       metricsserver.Options{BindAddress: metrics}, HealthProbeBindAddress: health,
-			})
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping)); err != nil {
-				return err
-			}
-			one, beats := controller.New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder("sledctl-fleet"), terms, every, log)
-			if err := m.Add(beats); err != nil {
-				return err
-			}
-			if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachine{}).Owns(&corev1.Pod{}).Complete(one); err != nil {
-				return err
-			}
-			return m.Start(ctx)
+			return controller.Run(ctx, c, s, o, log)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&kubeconfig, "kubeconfig", "", "file that says how the API server is reached")
-	f.StringVar(&metrics, "metrics", "0", "ADDRESS:PORT for Prometheus; 0: none")
-	f.StringVar(&health, "health", "0", "ADDRESS:PORT for probes; 0: none")
-	f.DurationVar(&terms.Fence, "fence", 15*time.Second, "how long a VM under a lease runs without a renewal")
-	f.DurationVar(&terms.Halt, "halt", 15*time.Second, "how long halting it takes at most")
-	f.DurationVar(&terms.Margin, "margin", 10*time.Second, "how much longer the controller waits")
-	f.DurationVar(&every, "beat", 2*time.Second, "how often the controller reads leases")
-	f.BoolVar(&elect, "leader-elect", true, "let one of several controllers lead")
+	f.StringVar(&o.Metrics, "metrics", "0", "ADDRESS:PORT for Prometheus; 0: none")
+	f.StringVar(&o.Health, "health", "0", "ADDRESS:PORT for probes; 0: none")
+	f.DurationVar(&o.Terms.Fence, "fence", 15*time.Second, "how long a VM under a lease runs without a renewal")
+	f.DurationVar(&o.Terms.Halt, "halt", 15*time.Second, "how long halting it takes at most")
+	f.DurationVar(&o.Terms.Margin, "margin", 10*time.Second, "how much longer the controller waits")
+	f.DurationVar(&o.Every, "beat", 2*time.Second, "how often the controller reads leases")
+	f.BoolVar(&o.Elect, "leader-elect", true, "let one of several controllers lead")
 	return cmd
 }
 
@@ -157,32 +128,11 @@ func nodeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			live, err := client.New(c, client.Options{Scheme: s})
-			if err != nil {
-				return err
-			}
-			n := &node.Node{Name: name, Client: live, Sled: sled, Memory: node.File(filepath.Join(state, "beat.json")), Log: log, Now: time.Now}
+			n := &node.Node{Name: name, Sled: sled, Memory: node.File(filepath.Join(state, "beat.json")), Log: log, Now: time.Now}
 			if guardFile != "" {
 				n.Guard = &guard.Writer{File: guardFile, Fence: fenceAfter, Now: clock.Now}
 			}
-			m, err := ctrl.NewManager(c, ctrl.Options{
-				Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"},
-				NewClient: func(*rest.Config, client.Options) (client.Client, error) { return live, nil },
-				Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-					&corev1.Pod{}: {Field: fields.OneTermEqualSelector("spec.nodeName", name)},
-				}},
-			})
-			if err != nil {
-				return err
-			}
-			// Adopt before anything else: nothing is Ready before what runs is known.
-			if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return n.Live(ctx, renew, fenceAfter) })); err != nil {
-				return err
-			}
-			if err := ctrl.NewControllerManagedBy(m).For(&corev1.Pod{}, builder.WithPredicates()).WithOptions(node.Options()).Complete(n); err != nil {
-				return err
-			}
-			return m.Start(ctx)
+			return n.Run(ctx, c, s, node.Pace{Renew: renew, Fence: fenceAfter})
 		},
 	}
 	f := cmd.Flags()

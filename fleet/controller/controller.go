@@ -76,8 +76,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.do(ctx, step, &vm, pod); err != nil {
 		return reconcile.Result{}, err
 	}
-	if step.Act == Nothing || step.Act == Forget {
+	switch {
+	case step.Act == Forget, step.Act == Nothing && pod == nil:
 		return reconcile.Result{}, nil
+	case step.Act == Nothing: // no event says that its sled has fallen silent
+		return reconcile.Result{RequeueAfter: max(againAfter, c.Terms.Fence/4)}, nil
 	}
 	return reconcile.Result{RequeueAfter: againAfter}, nil
 }

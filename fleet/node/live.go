@@ -14,9 +14,10 @@ import (
 // Options are those of the reconciler of pods: a sled brings up several VMs at once, and what
 // fails is tried again less and less often.
 func Options() controller.Options {
+	several := true // one process may have the nodes of several simulated sleds
 	return controller.Options{
-		MaxConcurrentReconciles: 16,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](250*time.Millisecond, time.Minute),
+		SkipNameValidation: &several, MaxConcurrentReconciles: 16,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](250*time.Millisecond, time.Minute),
 	}
 }
 

@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sledctl/sledctl/fleet/api"
+	"github.com/sledctl/sledctl/fleet/fence"
+	"github.com/sledctl/sledctl/fleet/node"
+)
+
+// Options are those of a controller.
+type Options struct {
+	Terms   fence.Terms
+	Every   time.Duration // how often it reads leases
+	Elect   bool          // one of several leads
+	Metrics string        // where Prometheus reads; 0: nowhere
+	Health  string        // where probes ask; 0: nowhere
+}
+
+// Run is a controller at an API server until the context ends.
+func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log *slog.Logger) error {
+	m, err := ctrl.NewManager(c, ctrl.Options{
+		Scheme: s, LeaderElection: o.Elect, LeaderElectionID: "sledctl-fleet-leader", LeaderElectionNamespace: node.BeatNamespace,
+		LeaderElectionReleaseOnCancel: false, // what is under way may still be written
+		Metrics:                       metricsserver.Options{BindAddress: o.Metrics}, HealthProbeBindAddress: o.Health,
+	})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return err
+	}
+	one, beats := New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder("sledctl-fleet"), o.Terms, o.Every, log)
+	if err := m.Add(beats); err != nil {
+		return err
+	}
+	if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachine{}).Owns(&corev1.Pod{}).Complete(one); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
