@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build test test-zfs demo bench lint cross packages docs pictures man soak race fuzz reached fleet-unit fleet-generate clean
+.PHONY: build test test-zfs demo bench lint cross packages docs pictures man soak race fuzz reached fleet-unit fleet-servers fleet-test fleet-generate clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
@@ -96,9 +96,17 @@ reached: ## how much of sim/ the product's tests reach, and how the code is buil
 # The fleet is a module of its own, so that what it needs of Kubernetes stays out of sledctl.
 fleet-unit: ## the module of many sleds: vetted, tested, and built for this machine and for a sled
 	cd fleet && $(GO) mod verify && CGO_ENABLED=0 $(GO) vet ./...
-	cd fleet && CGO_ENABLED=0 $(GO) test -timeout 10m ./...
+	cd fleet && CGO_ENABLED=0 $(GO) test -timeout 10m $$($(GO) list ./... | grep -v /e2e)
 	cd fleet && CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o ../bin/sledctl-fleet ./cmd/sledctl-fleet # without -trimpath, which has all of Kubernetes built once more
 	cd fleet && GOOS=illumos GOARCH=amd64 CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o ../dist/sledctl-fleet-illumos-amd64 ./cmd/sledctl-fleet
+
+fleet-servers: ## etcd, Kubernetes' servers and kubectl, in bin/servers: minutes, when it is the first time
+	@mkdir -p bin/servers
+	cd fleet/e2e/kube && CGO_ENABLED=0 $(GO) build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o ../../../bin/servers/ tool
+	ln -f bin/servers/server bin/servers/etcd
+
+fleet-test: ## stories of a fleet, on the servers that fleet-servers builds
+	cd fleet && CGO_ENABLED=0 $(GO) test -count=1 -v -timeout 15m ./e2e
 
 fleet-generate: ## what is made of the fleet's objects: their definitions, and how they are copied
 	cd fleet && sh api/generate.sh

@@ -1,0 +1,56 @@
+package plane
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Config is how a user reaches the API server, by a certificate of the control plane's own
+// authority. A sled is the user system:node:NAME in the group system:nodes.
+func (p *Plane) Config(user string, groups ...string) (*rest.Config, error) {
+	one, err := p.ca.issue(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:            "https://" + p.Address(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.ca.pem(), CertData: one.cert, KeyData: one.key},
+		QPS:             200, Burst: 400,
+	}, nil
+}
+
+// Kubeconfig writes a file by which programs reach the API server as a user, and is its name.
+func (p *Plane) Kubeconfig(user string, groups ...string) (string, error) {
+	one, err := p.ca.issue(user, groups...)
+	if err != nil {
+		return "", err
+	}
+	return p.kubeconfig(user, clientapi.AuthInfo{ClientCertificateData: one.cert, ClientKeyData: one.key})
+}
+
+// KubeconfigOf is Kubeconfig for a service account with a token.
+func (p *Plane) KubeconfigOf(account, token string) (string, error) {
+	return p.kubeconfig(account, clientapi.AuthInfo{Token: token})
+}
+
+func (p *Plane) kubeconfig(name string, by clientapi.AuthInfo) (string, error) {
+	c := clientapi.NewConfig()
+	c.Clusters["fleet"] = &clientapi.Cluster{Server: "https://" + p.Address(), CertificateAuthorityData: p.ca.pem()}
+	c.AuthInfos[name] = &by
+	c.Contexts["fleet"] = &clientapi.Context{Cluster: "fleet", AuthInfo: name}
+	c.CurrentContext = "fleet"
+	file := p.file(name + ".kubeconfig")
+	return file, clientcmd.WriteToFile(*c, file)
+}
+
+// Kubectl is a command of kubectl as the administrator.
+func (p *Plane) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, filepath.Join(p.o.Bin, Kubectl), args...)
+	c.Env = []string{"KUBECONFIG=" + p.file("admin.kubeconfig"), "HOME=" + p.o.Dir, "PATH=/usr/bin:/bin"}
+	return c
+}

@@ -1,0 +1,42 @@
+package plane
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// flags are those of a server.
+func (p *Plane) flags(s Server) []string {
+	etcd, peer := fmt.Sprintf("https://127.0.0.1:%d", p.ports.etcd), fmt.Sprintf("http://127.0.0.1:%d", p.ports.peer)
+	switch s {
+	case Etcd:
+		return []string{
+			"--data-dir", p.file("etcd"), "--unsafe-no-fsync", "--log-level", "warn",
+			"--listen-client-urls", etcd, "--advertise-client-urls", etcd,
+			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer,
+			"--client-cert-auth", "--trusted-ca-file", p.file("ca.crt"), "--cert-file", p.file("server.crt"), "--key-file", p.file("server.key"),
+		}
+	case APIServer:
+		return []string{
+			"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(p.ports.api), "--cert-dir", p.file("apiserver"),
+			"--etcd-servers", etcd, "--etcd-cafile", p.file("ca.crt"), "--etcd-certfile", p.file("server.crt"), "--etcd-keyfile", p.file("server.key"),
+			"--tls-cert-file", p.file("server.crt"), "--tls-private-key-file", p.file("server.key"), "--client-ca-file", p.file("ca.crt"),
+			"--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction",
+			"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-signing-key-file", p.file("accounts.key"),
+			"--service-account-key-file", p.file("accounts.crt"), "--service-cluster-ip-range", "10.96.0.0/16",
+			"--endpoint-reconciler-type", "none", // a loopback address is no endpoint
+			"--anonymous-auth=false", "--profiling=false",
+		}
+	case Scheduler:
+		return []string{
+			"--kubeconfig", p.file("system:kube-scheduler.kubeconfig"), "--secure-port", "0", "--leader-elect=false", "--profiling=false",
+		}
+	case ControllerManager:
+		return []string{
+			"--kubeconfig", p.file("system:kube-controller-manager.kubeconfig"), "--secure-port", "0", "--leader-elect=false", "--profiling=false",
+			"--use-service-account-credentials", "--service-account-private-key-file", p.file("accounts.key"), "--root-ca-file", p.file("ca.crt"),
+			"--allocate-node-cidrs=false",
+		}
+	}
+	return nil
+}
