@@ -5,7 +5,11 @@ export SLEDCTL_HOST := sim
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+
+# Nothing here needs C, but the race detector; all that is built is built once that way.
+export CGO_ENABLED := 0
+race: export CGO_ENABLED := 1
 
 .PHONY: build test test-zfs demo bench lint cross packages docs pictures man soak race fuzz reached fleet-unit fleet-servers fleet-test fleet-generate clean
 
@@ -14,8 +18,8 @@ build: ## bin/sledctl for this machine
 
 test: ## all tests, on the simulated sled
 	@mkdir -p bin
-	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories CGO_ENABLED=0 $(GO) test -vet=off -timeout 40m ./test/histories # by itself: it plays as many as it has time for; below, its result is cached
-	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants SLEDCTL_PEERS=$(CURDIR)/bin/peers CGO_ENABLED=0 $(GO) test -vet=off -timeout 40m ./...
+	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -vet=off -timeout 40m ./test/histories # by itself: it plays as many as it has time for; below, its result is cached
+	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants SLEDCTL_PEERS=$(CURDIR)/bin/peers $(GO) test -vet=off -timeout 40m ./...
 	@cat bin/lattice 2>/dev/null || echo 'lattice: cached; $(GO) test -count=1 -v -run TestLattice ./test/lattice says how many'
 	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./test/matrix says how many cases'
 	@cat bin/peers 2>/dev/null || echo 'peers: cached; $(GO) test -count=1 -v -run TestPeersThatMisbehave ./test/peers says how many cases'
@@ -40,8 +44,8 @@ bench: build ## sledctl against its budgets, on this machine
 
 lint: ## gofmt, go vet here and for a sled, staticcheck; test and race leave vet to it
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'gofmt -w . mends these'; exit 1; }
-	CGO_ENABLED=0 $(GO) vet ./... # as make test builds it
-	GOOS=illumos $(GO) vet ./...
+	$(GO) vet ./...
+	GOOS=illumos $(GO) vet -trimpath ./... # as make cross builds it
 	$(GO) tool -modfile=test/tools/go.mod staticcheck ./...
 
 cross: ## for a sled and for a workstation
@@ -95,18 +99,18 @@ reached: ## how much of sim/ the product's tests reach, and how the code is buil
 
 # The fleet is a module of its own, so that what it needs of Kubernetes stays out of sledctl.
 fleet-unit: ## the module of many sleds: vetted, tested, and built for this machine and for a sled
-	cd fleet && $(GO) mod verify && CGO_ENABLED=0 $(GO) vet ./...
-	cd fleet && CGO_ENABLED=0 $(GO) test -timeout 10m $$($(GO) list ./... | grep -v /e2e)
-	cd fleet && CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o ../bin/sledctl-fleet ./cmd/sledctl-fleet # without -trimpath, which has all of Kubernetes built once more
-	cd fleet && GOOS=illumos GOARCH=amd64 CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o ../dist/sledctl-fleet-illumos-amd64 ./cmd/sledctl-fleet
+	cd fleet && $(GO) mod verify && $(GO) vet ./...
+	cd fleet && $(GO) test -timeout 10m $$($(GO) list ./... | grep -v /e2e)
+	cd fleet && $(GO) build -ldflags '$(LDFLAGS)' -o ../bin/sledctl-fleet ./cmd/sledctl-fleet # without -trimpath, which has all of Kubernetes built once more
+	cd fleet && GOOS=illumos GOARCH=amd64 $(GO) build -ldflags '$(LDFLAGS)' -o ../dist/sledctl-fleet-illumos-amd64 ./cmd/sledctl-fleet
 
 fleet-servers: ## etcd, Kubernetes' servers and kubectl, in bin/servers: minutes, when it is the first time
 	@mkdir -p bin/servers
-	cd fleet/e2e/kube && CGO_ENABLED=0 $(GO) build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o ../../../bin/servers/ tool
+	cd fleet/e2e/kube && $(GO) build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o ../../../bin/servers/ tool
 	ln -f bin/servers/server bin/servers/etcd
 
 fleet-test: ## stories of a fleet, on the servers that fleet-servers builds
-	cd fleet && CGO_ENABLED=0 $(GO) test -count=1 -v -timeout 15m ./e2e
+	cd fleet && $(GO) test -count=1 -v -timeout 15m ./e2e
 
 fleet-generate: ## what is made of the fleet's objects: their definitions, and how they are copied
 	cd fleet && sh api/generate.sh
