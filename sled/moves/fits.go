@@ -51,7 +51,7 @@ func (e *NotMovedError) Hint() string {
 }
 
 // fits refuses what cannot be moved, before anything is begun.
-func (m *moving) fits() error {
+func (m *moving) fits(ctx context.Context) error {
 	r := m.done.Record
 	is := r.Migration
 	switch {
@@ -71,7 +71,7 @@ func (m *moving) fits() error {
 	case r.Later != nil:
 		e.Why, e.Do = append(e.Why, "its disks change with its next bring-up"), "stop it and start it first: sledctl instance stop "+r.Name
 	}
-	e.Why = append(e.Why, m.fixedDisks(r)...)
+	e.Why = append(e.Why, m.fixedDisks(ctx, r)...)
 	if len(e.Why) > 0 {
 		return e
 	}
@@ -79,8 +79,8 @@ func (m *moving) fits() error {
 }
 
 // fixedDisks says which disks cannot go along, by name.
-func (m *moving) fixedDisks(r record.Record) (why []string) {
-	view, err := operation.Decided(context.Background(), m.env, true)
+func (m *moving) fixedDisks(ctx context.Context, r record.Record) (why []string) {
+	view, err := operation.Decided(ctx, m.env, true)
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -58,7 +58,7 @@ func (s Settings) Move(ctx context.Context, env operation.Env, c Request) (insta
 		return instance.Departed{}, err
 	}
 	m := &moving{Settings: s, Request: c, env: env, done: instance.Departed{Record: r}, paths: map[string]string{}}
-	if err := errors.Join(r.CheckKeeper(s.Instances.Asks), m.fits()); err != nil {
+	if err := errors.Join(r.CheckKeeper(s.Instances.Asks), m.fits(ctx)); err != nil {
 		return m.done, err
 	}
 	switch {
