@@ -1,11 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/engine/bundle"
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/bundles"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -170,36 +169,35 @@ func (s *server) cleanBundles(c call) (any, *api.Error) {
 	return gone, nil
 }
 
-// space is how much of each place bundles take, and may.
+// space is how much of each place bundles take, and may. The datasets are listed together.
 func (w *work) space(ctx context.Context) (map[string]api.BundleSpace, error) {
 	held, err := w.held(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var names []string
+	for _, p := range held {
+		if p.Dataset != "" { // else it is a configured directory
+			names = append(names, p.Dataset)
+		}
+	}
+	datasets, err := zfs.List(ctx, w.env.Host, names, nil)
+	if err != nil {
+		return nil, err
+	}
+	quotas := map[string]uint64{} // a dataset without one has what is left
+	for _, d := range datasets {
+		quotas[d.Name] = cmp.Or(d.Quota, d.Available)
+	}
 	all := map[string]api.BundleSpace{}
 	for _, p := range held {
-		space := api.BundleSpace{Available: uint64(w.instances.Bundles.Max), Used: uint64(p.Used())}
-		if space.Quota, err = quota(ctx, w.env.Host, p); err != nil {
-			return nil, err
-		}
+		space := api.BundleSpace{Available: uint64(w.instances.Bundles.Max), Used: uint64(p.Used()), Quota: quotas[p.Dataset]}
 		if space.Quota > 0 {
 			space.Available = min(space.Available, space.Quota)
 		}
 		all[p.Top()] = space
 	}
 	return all, nil
-}
-
-// quota is that of a place's dataset, or else what it has left; 0: it is a configured directory.
-func quota(ctx context.Context, h host.Host, p bundles.Held) (uint64, error) {
-	if p.Dataset == "" {
-		return 0, nil
-	}
-	d, err := zfs.Get(ctx, h, p.Dataset)
-	if err == nil && d.Quota == 0 {
-		return d.Available, nil
-	}
-	return d.Quota, err
 }
 
 func (s *server) bundleSpace(c call) (any, *api.Error) {
@@ -218,7 +216,7 @@ func (s *server) bundleContext(c call) (any, *api.Error) {
 		return nil, api.Internal(err)
 	}
 	now := api.BundleContext{Period: api.Duration{Seconds: uint64(trimEvery.Seconds())}, Priority: []string{"time", "cause"}}
-	for _, space := range slices.Collect(maps.Values(all)) {
+	for _, space := range all {
 		if space.Quota > 0 {
 			now.Limit = max(now.Limit, uint8(min((space.Available*100+space.Quota-1)/space.Quota, 100)))
 		}

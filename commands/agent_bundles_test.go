@@ -2,17 +2,12 @@ package commands_test
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/commands/cli"
-	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/test/sledtest"
@@ -26,23 +21,7 @@ func TestTheControlPlaneHasBundles(t *testing.T) {
 	s.Run(sledtest.Web1)
 	zone := instanceZone(s)
 	a := s.StartAgent(t, s.Host())
-	d, err := dropshottest.Open("sled-agent-48.0.0.json")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	ask := func(method, path, body string, want int) string {
-		t.Helper()
-		status, answer := a.Send(method, path, sledtest.LatestAPI, body)
-		if status != want {
-			t.Fatalf("%s %s: %d %s", method, path, status, answer)
-		}
-		if d != nil && want < 400 && !strings.HasPrefix(answer, "\x1f\x8b") {
-			r := httptest.NewRequest(method, "http://sled"+path, strings.NewReader(body))
-			r.Header = http.Header{"Content-Type": {"application/json"}, "Api-Version": {sledtest.LatestAPI}}
-			hold(t, d, r, body, &http.Response{StatusCode: want, Header: http.Header{"Content-Type": {"application/json"}}}, []byte(answer))
-		}
-		return answer
-	}
+	ask := asking(t, a)
 	list := func(path string) (all []api.Bundle) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(ask("GET", path, "", 200)), &all); err != nil {

@@ -18,8 +18,8 @@ func newForget(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "forget DISK", Short: "Drop the record of a disk that was removed or replaced",
 		Long: `Drop the record of a disk that was removed or replaced. As long as the record exists, sledctl reports the disk's absence and
-refuses any pool on it other than the recorded one. The disk itself is not touched. If its pool does not answer, sledctl forgets with it what
-lay there: volumes, images, snapshots and bases. Instances stay known.`,
+refuses any pool on it other than the recorded one. The disk itself is not touched. If its pool neither answers nor can be
+imported, sledctl forgets with it what lay there: volumes, images, snapshots and bases. Instances stay known.`,
 		Example: `  sledctl storage forget u2:3 --yes`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.Run(func(ctx context.Context, disks []string) error {

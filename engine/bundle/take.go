@@ -115,19 +115,19 @@ func (s Take) makeRoom(f host.Files, size int64) error {
 		return err
 	}
 	oldestFirst(all)
-	total := size
-	for _, b := range all {
-		total += b.Size
-	}
 	tries := s.tries(all)
+	var gone, rest []Bundle
 	for i, b := range all {
-		if total <= s.Max && !slices.Contains(tries, i) {
-			continue
+		if slices.Contains(tries, i) {
+			gone = append(gone, b)
+		} else {
+			rest = append(rest, b)
 		}
+	}
+	for _, b := range append(gone, Oldest(rest, s.Max-size)...) {
 		if err := f.Remove(b.Path); err != nil {
 			return err
 		}
-		total -= b.Size
 		_ = f.Remove(path.Dir(b.Path)) // if it was the zone's last
 	}
 	return nil

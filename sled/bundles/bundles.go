@@ -30,17 +30,7 @@ func (p Held) Used() (sum int64) {
 // Look lists the bundles in all places that are there, the best place first. It is one host
 // command. Without a place, the error is a *bundle.NowhereError.
 func Look(ctx context.Context, h host.Host, s bundle.Settings) ([]Held, error) {
-	pools, err := zfs.Pools(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, p := range pools {
-		if p.Answers() {
-			names = append(names, p.Name)
-		}
-	}
-	ready, err := bundle.Ready(h.Files(), bundle.Places(s.Dir, names))
+	ready, err := places(ctx, h, s)
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +47,26 @@ func Look(ctx context.Context, h host.Host, s bundle.Settings) ([]Held, error) {
 
 // List lists them without their places, the oldest first. Errors: as of Look.
 func List(ctx context.Context, h host.Host, s bundle.Settings) ([]bundle.Bundle, error) {
-	held, err := Look(ctx, h, s)
+	ready, err := places(ctx, h, s)
 	if err != nil {
 		return nil, err
 	}
-	places := make([]bundle.Place, len(held))
-	for i, p := range held {
-		places[i] = p.Place
+	return bundle.List(h.Files(), ready)
+}
+
+// places are those that are there.
+func places(ctx context.Context, h host.Host, s bundle.Settings) ([]bundle.Place, error) {
+	pools, err := zfs.Pools(ctx, h)
+	if err != nil {
+		return nil, err
 	}
-	return bundle.List(h.Files(), places)
+	var names []string
+	for _, p := range pools {
+		if p.Answers() {
+			names = append(names, p.Name)
+		}
+	}
+	return bundle.Ready(h.Files(), bundle.Places(s.Dir, names))
 }
 
 // TooMany picks what lies in a place beyond the space that bundles may have there.

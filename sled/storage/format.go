@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
@@ -13,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/zfs"
 )
 
 // UnknownError is a word that no disk answers to.
@@ -121,17 +123,13 @@ type Forgotten struct {
 }
 
 // Forget drops the record of a disk: one that was taken out for good, or whose
-// pool was exchanged on purpose. What lay on its pool is forgotten with it, unless the pool is there and
-// answers. Errors: *UnknownError.
+// pool was exchanged on purpose. What lay on its pool is forgotten with it, unless the pool answers, or can be
+// imported. Errors: *UnknownError.
 func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dryRun bool) (Forgotten, error) {
 	var found Forgotten
-	_, err := operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
-		Verb: "storage forget", Subject: subject, DryRun: dryRun,
-		Look: func(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
-			inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools}})
-			return inv, inv.Know(inventory.Pools)
-		},
-		Decide: func(view ledger.View, inv *inventory.Inventory, _ operation.Stamp) (operation.Decision, error) {
+	_, err := operation.Run(ctx, env, operation.Request[func(string) bool]{
+		Verb: "storage forget", Subject: subject, DryRun: dryRun, Look: s.gone,
+		Decide: func(view ledger.View, gone func(pool string) bool, _ operation.Stamp) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
 				return operation.Decision{}, err
@@ -141,7 +139,7 @@ func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dr
 				if Is(disk.Disk{Name: r.Name, Kind: r.Kind, Slot: r.Slot, Identity: r.Identity()}, word) {
 					facts := []ledger.Fact{{Key: path.Join(naming.KeyDisk, text(r.Identity()))}}
 					found = Forgotten{Record: r}
-					if s.On != nil && r.Pool != "" && inv.Unseen(r.Pool) != "" {
+					if s.On != nil && r.Pool != "" && gone(r.Pool) {
 						var more []ledger.Fact
 						more, found.Also, err = s.On(view, r.Pool)
 						facts = append(facts, more...)
@@ -154,4 +152,17 @@ func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dr
 		},
 	})
 	return found, err
+}
+
+// gone looks which pools there are: one is gone that neither answers nor could be imported, as those can
+// that bootstrap has not imported since the sled was booted.
+func (s Settings) gone(ctx context.Context, h host.Host) (func(pool string) bool, error) {
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools}})
+	if err := inv.Know(inventory.Pools); err != nil {
+		return nil, err
+	}
+	importable, err := zfs.FindImportable(ctx, h, s.Dir)
+	return func(pool string) bool {
+		return inv.Unseen(pool) != "" && !slices.ContainsFunc(importable, func(p zfs.Importable) bool { return p.Name == pool })
+	}, err
 }

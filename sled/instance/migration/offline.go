@@ -36,8 +36,7 @@ func Command(m record.Migration, words []string, stdin []byte) host.Command {
 // Words are those of Command, in one list.
 func Words(m record.Migration, words []string) []string { return commandLine(m.Target, words) }
 
-// HasArrived reports whether what a sledctl has printed is the instance, arrived by the migration. Arriving is as good, if
-// it is asked for.
+// HasArrivedBy is nil if what a sledctl has printed is the instance, arrived by the migration.
 func HasArrivedBy(printed []byte, id, migration string) error {
 	return arrivalOf(Answer{Stdout: printed}, id, migration)
 }
@@ -56,7 +55,7 @@ func GivesUp(ctx context.Context, run Remote, m record.Migration, id string) err
 	return err
 }
 
-// InTransit is an instance that is stopped here and departs, and of which the target has not said whether it is there.
+// InTransitError is an instance that is stopped here and departs, and of which the target has not said whether it is there.
 type InTransitError struct {
 	Name string
 	Err  error // what the target said last
