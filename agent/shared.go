@@ -63,3 +63,10 @@ func (l *looked[T]) old(than time.Duration) bool {
 		return false
 	}
 }
+
+// outdate has whoever asks next look anew: something has changed. Who asked before gets what was seen then.
+func (s *shared[T]) outdate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = nil
+}

@@ -54,6 +54,10 @@ func TestALookIsShared(t *testing.T) {
 		if _, err := s.get(t.Context()); !errors.Is(err, broken) {
 			t.Errorf("a look that fails: %v", err)
 		}
+		s.outdate()
+		if seen, err := s.get(t.Context()); seen != 4 || err != nil {
+			t.Errorf("after a change: look %d, %v", seen, err)
+		}
 		group.Wait()
 	})
 }

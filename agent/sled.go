@@ -203,6 +203,7 @@ func (s *server) putConfig(c call) (any, *api.Error) {
 		return nil, refused
 	}
 	err := s.reconciler.Put(c.Context(), config)
+	s.views.inventory.outdate()
 	if errors.As(err, new(*storage.OutdatedError)) || errors.As(err, new(*storage.ChangedError)) {
 		return nil, api.BadRequest(err.Error())
 	}
@@ -219,6 +220,7 @@ func (s *server) ensureLocalDisk(c call) (any, *api.Error) {
 		return nil, refused
 	}
 	_, _, err := s.work.localDisks().Ensure(c.Context(), s.work.env, body.Wanted(), false, false)
+	s.views.inventory.outdate()
 	return nil, ofLocalDisk(err)
 }
 
@@ -229,6 +231,7 @@ func (s *server) deleteLocalDisk(c call) (any, *api.Error) {
 		return nil, refused
 	}
 	_, _, err := s.work.localDisks().Delete(c.Context(), s.work.env, body.Place(), false)
+	s.views.inventory.outdate()
 	return nil, ofLocalDisk(err)
 }
 

@@ -97,6 +97,14 @@ func (s *Sled) PlaceInNexus(ctx context.Context, w NexusVMWanted) error {
 	return s.plane().Place(ctx, w)
 }
 
+// RemoveFromNexus has the control plane take an instance out of use, and waits until nothing of it is left. Errors: ErrNoNexus; those of nexus.Plane.Remove.
+func (s *Sled) RemoveFromNexus(ctx context.Context, name string) error {
+	if err := s.withNexus(ctx, func(*world.Nexus) {}); err != nil {
+		return err
+	}
+	return s.plane().Remove(ctx, name)
+}
+
 // ReconcileNexus has the control plane tell its sleds once what they should have, and make VMs that have failed
 // again. Errors: ErrNoNexus; those of nexus.Plane.Reconcile.
 func (s *Sled) ReconcileNexus(ctx context.Context) error {

@@ -23,7 +23,7 @@ func newNexus(env *cli.Env) *cobra.Command {
 	cmd := cli.Group("nexus", "Run a simulated control plane near the simulated sled", `
 The simulated control plane receives doorbells and upcalls, asks the agents of its sleds for the states of their VMs, and judges the
 answers as Nexus does. The agent of the sled reaches it at the address of nexus.url; sledctl sim fault disturbs it.`)
-	cmd.AddCommand(newNexusDecommission(env), newNexusInit(env), newNexusInstances(env), newNexusInventory(env), newNexusList(env), newNexusMigrate(env), newNexusPlace(env), newNexusReconcile(env), newNexusServe(env), newNexusSleds(env), newNexusSweep(env), newNexusWatch(env))
+	cmd.AddCommand(newNexusDecommission(env), newNexusInit(env), newNexusInstances(env), newNexusInventory(env), newNexusList(env), newNexusMigrate(env), newNexusPlace(env), newNexusReconcile(env), newNexusRemove(env), newNexusServe(env), newNexusSleds(env), newNexusSweep(env), newNexusWatch(env))
 	return cmd
 }
 

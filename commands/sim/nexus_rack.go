@@ -116,6 +116,33 @@ func newNexusMigrate(env *cli.Env) *cobra.Command {
 			return noNexus(sled.MigrateInNexus(ctx, args[0], args[1]))
 		}),
 	}
+	completeInstances(env, cmd)
+	return cmd
+}
+
+func newNexusRemove(env *cli.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "remove NAME...",
+		Short: "Make the control plane take instances out of use",
+		Long: `Make the control plane take instances out of use: it stops the VM of each, waits until it has ended, and has its sled remove its local disk.
+What a sled did not take to its end, sledctl sim nexus reconcile tells it once more.`,
+		Example: `  sledctl sim nexus remove web1 web2`, Args: cobra.MinimumNArgs(1),
+		RunE: env.Run(func(ctx context.Context, names []string) error {
+			sled, _, err := simulatedSled(env)
+			for _, name := range names {
+				if err == nil {
+					err = noNexus(sled.RemoveFromNexus(ctx, name))
+				}
+			}
+			return err
+		}),
+	}
+	completeInstances(env, cmd)
+	return cmd
+}
+
+// completeInstances completes the names of the control plane's instances.
+func completeInstances(env *cli.Env, cmd *cobra.Command) {
 	cli.CompleteArgs(cmd, func(ctx context.Context) (names []string) {
 		sled, _, err := simulatedSled(env)
 		if err != nil {
@@ -127,5 +154,4 @@ func newNexusMigrate(env *cli.Env) *cobra.Command {
 		}
 		return names
 	})
-	return cmd
 }

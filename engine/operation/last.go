@@ -114,10 +114,25 @@ func remembered(env Env, view ledger.View, report Report, id string, facts []led
 	}
 	value, err := json.Marshal(last)
 	key := naming.KeyLast + report.Subject
-	if !recorded && (strings.HasPrefix(report.Subject, naming.KeyInstance) || strings.HasPrefix(report.Subject, naming.KeyVolume)) {
+	if gone(report.Subject, recorded, facts) {
+		if _, had := view.Get(key); had && !slices.ContainsFunc(facts, func(f ledger.Fact) bool { return f.Key == key }) {
+			facts = append(facts, ledger.Fact{Key: key})
+		}
 		key = naming.KeyLast + "deleted"
 	}
 	return append(facts, ledger.Fact{Key: key, Value: value}), err
+}
+
+// gone says whether a subject is one of those that come and go under ever new ids and names, and is not there any more:
+// what was kept of each would stay for ever.
+func gone(subject string, recorded bool, facts []ledger.Fact) bool {
+	for _, prefix := range []string{naming.KeyInstance, naming.KeyVolume, naming.KeyLocalDisk, naming.KeySnapshot} {
+		if strings.HasPrefix(subject, prefix) {
+			return !recorded
+		}
+	}
+	// An image is recorded by its id, and is a subject by its name.
+	return strings.HasPrefix(subject, naming.KeyImage) && slices.ContainsFunc(facts, func(f ledger.Fact) bool { return f.Value == nil && strings.HasPrefix(f.Key, naming.KeyImage) })
 }
 
 func lastOf(env Env, report Report, id string) Last {

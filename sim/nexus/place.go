@@ -111,10 +111,9 @@ func (p Plane) Place(ctx context.Context, w Wanted) error {
 	if n.Instances[w.Name] != nil {
 		return fmt.Errorf("there is an instance %q", w.Name)
 	}
-	number := len(n.Instances)
+	number := free(n.Instances)
 	i := world.NexusInstance{
-		Name: w.Name, ID: uuid.NewString(), CPUs: w.CPUs, Memory: w.Memory, NIC: uuid.NewString(),
-		MAC: fmt.Sprintf("A8:40:25:F0:%02X:%02X", number>>8&0xff, number&0xff), IP: fmt.Sprintf("172.30.%d.%d", number/250, 5+number%250),
+		Name: w.Name, ID: uuid.NewString(), CPUs: w.CPUs, Memory: w.Memory, NIC: uuid.NewString(), MAC: fmt.Sprintf("A8:40:25:F0:%02X:%02X", number>>8&0xff, number&0xff), IP: address(number),
 	}
 	if w.Disk > 0 {
 		i.Disk, i.Size = uuid.NewString(), w.Disk
@@ -122,15 +121,27 @@ func (p Plane) Place(ctx context.Context, w Wanted) error {
 	if i.Sled, i.Pool, err = p.choose(ctx, &n, i); err != nil {
 		return err
 	}
-	if i.Disk != "" {
-		err := p.tell(ctx, at(&n, i.Sled), http.MethodPost, "/local-storage", map[string]any{
-			"zpool_id": i.Pool, "dataset_id": i.Disk, "dataset_size": i.Size + (i.Size+1<<30-1)>>30*(70<<20), "volume_size": i.Size, "encrypted_at_rest": true,
-		})
-		if err != nil {
-			return err
-		}
+	if err := p.note(ctx, i); err != nil {
+		return err
+	}
+	return p.bring(ctx, i)
+}
+
+// bring makes the local disk of an instance, and then its VM.
+func (p Plane) bring(ctx context.Context, i world.NexusInstance) error {
+	n, err := p.kept(ctx)
+	if err == nil && i.Disk != "" {
+		err = p.tell(ctx, at(&n, i.Sled), http.MethodPost, "/local-storage", localDisk(i))
+	}
+	if err != nil {
+		return err
 	}
 	return p.start(ctx, i)
+}
+
+// localDisk is what a sled is told of one that it is to make, or to remove.
+func localDisk(i world.NexusInstance) object {
+	return object{"zpool_id": i.Pool, "dataset_id": i.Disk, "dataset_size": i.Size + (i.Size+1<<30-1)>>30*(70<<20), "volume_size": i.Size, "encrypted_at_rest": true}
 }
 
 // choose is the sled that has most memory left, and the largest of its pools: the same counts for both.
@@ -182,8 +193,15 @@ func (p Plane) start(ctx context.Context, i world.NexusInstance) error {
 	if err != nil {
 		return err
 	}
-	return p.tell(ctx, i.Sled, http.MethodPut, "/vmms/"+i.VM+"/state", map[string]any{"state": map[string]any{"type": "running"}})
+	return p.run(ctx, i.Sled, i.VM)
 }
+
+func (p Plane) run(ctx context.Context, sled, vm string) error {
+	return p.tell(ctx, sled, http.MethodPut, "/vmms/"+vm+"/state", becomes("running"))
+}
+
+// becomes is what a VM is asked to become.
+func becomes(state string) object { return object{"state": object{"type": state}} }
 
 // registered gives an instance a VM on its sled, which is made there or comes by a migration, and notes it. The
 // Sled of the result is where the agent answers.
@@ -195,9 +213,6 @@ func (p Plane) registered(ctx context.Context, i world.NexusInstance, migration 
 		n.Addresses++
 		i.Address = fmt.Sprintf("[%s%x]:%d", network(n, i.Sled), 0x1000+n.Addresses, port)
 		sled, all = at(n, i.Sled), *n
-		if n.Instances == nil {
-			n.Instances = map[string]*world.NexusInstance{}
-		}
 		noted := i
 		if migration == "" { // else when it has come
 			n.Instances[i.Name] = &noted

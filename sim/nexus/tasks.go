@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -31,7 +30,11 @@ func (p Plane) Reconcile(ctx context.Context) error {
 		errs = append(errs, p.configure(ctx, &n, sled))
 	}
 	for _, name := range sorted(n.Instances) {
-		errs = append(errs, p.again(ctx, *n.Instances[name]))
+		do := p.again
+		if n.Instances[name].Removing {
+			do = p.remove
+		}
+		errs = append(errs, do(ctx, *n.Instances[name]))
 	}
 	if n, err = p.kept(ctx); err != nil {
 		return err
@@ -74,8 +77,11 @@ func (p Plane) configure(ctx context.Context, n *world.Nexus, sled string) error
 }
 
 // again makes the VM of an instance again, if it has failed: what is left of it is removed first. One with a local disk stays
-// where that is.
+// where that is. What a sled did not take to its end is told once more.
 func (p Plane) again(ctx context.Context, i world.NexusInstance) error {
+	if i.VM == "" {
+		return p.bring(ctx, i)
+	}
 	n, err := p.kept(ctx)
 	if err != nil {
 		return err
@@ -87,8 +93,14 @@ func (p Plane) again(ctx context.Context, i world.NexusInstance) error {
 		}
 	}
 	var state string
-	if err := p.view(ctx, func(_ *world.Tx, n *world.Nexus) error { state = n.VMs[i.VM].State; return nil }); err != nil || !ended(state) {
+	if err := p.view(ctx, func(_ *world.Tx, n *world.Nexus) error { state = n.VMs[i.VM].State; return nil }); err != nil {
 		return err
+	}
+	if state == "starting" {
+		return p.run(ctx, at(&n, i.Sled), i.VM)
+	}
+	if !ended(state) {
+		return nil
 	}
 	if err := p.tell(ctx, at(&n, i.Sled), http.MethodDelete, "/vmms/"+i.VM, nil); err != nil {
 		return err
@@ -166,12 +178,6 @@ func (p Plane) route(ctx context.Context, n *world.Nexus, sled string) error {
 	return p.tell(ctx, at(n, sled), http.MethodPut, "/vpc-routes", sets)
 }
 
-// How often, and for how long, a migration is asked for.
-const (
-	migrationPause = 20 * time.Millisecond
-	migrationTime  = time.Minute
-)
-
 // Migrate moves the VM of an instance to another sled, and waits until it is there (omicron
 // nexus/src/app/sagas/instance_migrate.rs).
 func (p Plane) Migrate(ctx context.Context, name, sled string) error {
@@ -194,7 +200,7 @@ func (p Plane) Migrate(ctx context.Context, name, sled string) error {
 	if err == nil {
 		err = p.tell(ctx, next.Sled, http.MethodPut, "/vmms/"+next.VM+"/state", object{"state": object{"type": "migration_target", "value": object{"src_propolis_addr": source}}})
 	}
-	ctx, cancel := context.WithTimeout(ctx, migrationTime)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for err == nil {
 		v, check := p.get(ctx, next.Sled, next.VM)
@@ -210,11 +216,7 @@ func (p Plane) Migrate(ctx context.Context, name, sled string) error {
 				return nil
 			})
 		}
-		select {
-		case <-time.After(migrationPause):
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
+		err = pause(ctx)
 	}
 	return err
 }

@@ -76,6 +76,8 @@ type NexusInstance struct {
 	Sled    string `json:"sled"`           // the id of the one that it is on
 	VM      string `json:"vm"`             // its Propolis id
 	Address string `json:"address"`        // of its Propolis
+	// Removing: it is being taken out of use.
+	Removing bool `json:"removing,omitempty"`
 }
 
 // NexusChange is a line of its history of a VM: what it took over, or that

@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/localdisk"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/vpc"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -322,7 +323,7 @@ func (k known) nobodyResumes(died operation.OpenIntent) bool {
 		return !recorded || r.Unfinished()
 	}
 	ofLocalDisk := strings.HasPrefix(died.Subject, naming.KeyLocalDisk)
-	return ofInstance && !recorded || ofLocalDisk || died.Subject == "vnic" || died.Subject == bundle.Subject
+	return ofInstance && !recorded || ofLocalDisk || slices.Contains([]string{"vnic", vpc.Subject, bundle.Subject}, died.Subject)
 }
 
 // remains says whether something that a run was making is there, and stays.

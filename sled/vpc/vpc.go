@@ -13,8 +13,8 @@ import (
 	"github.com/sledctl/sledctl/illumos/opte"
 )
 
-// subject is what is locked: each operation is short.
-const subject = "v2p"
+// Subject is what is locked: each operation is short.
+const Subject = "v2p"
 
 // Set says where an address of a VPC is, in the place of what was said before.
 func Set(ctx context.Context, env operation.Env, m opte.Mapping) (operation.Report, error) {
@@ -44,7 +44,7 @@ func Clear(ctx context.Context, env operation.Env, m opte.Mapping) (operation.Re
 func change(ctx context.Context, env operation.Env, verb string, step func(is opte.Mapping, there bool) plan.Step, m opte.Mapping) (operation.Report, error) {
 	object := m.IP.String()
 	return operation.Run(ctx, env, operation.Request[[]opte.Mapping]{
-		Verb: verb, Subject: subject, Wait: true,
+		Verb: verb, Subject: Subject, Wait: true,
 		Look: func(ctx context.Context, h host.Host) ([]opte.Mapping, error) { return opte.Mappings(ctx, h) },
 		Decide: func(_ ledger.View, seen []opte.Mapping, _ operation.Stamp) (operation.Decision, error) {
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}

@@ -251,8 +251,8 @@ func (p *player) ledger() ([]string, error) {
 		if strings.HasPrefix(key, "tombstone/") || strings.HasPrefix(key, "agent/") {
 			continue // of an agent, for a day
 		}
-		if strings.HasPrefix(key, naming.KeyLast) && !strings.HasPrefix(key, naming.KeyLast+naming.KeyInstance) {
-			continue // what was done last, once for each subject; an instance that is gone has none
+		if of, last := strings.CutPrefix(key, naming.KeyLast); last && (!strings.Contains(of, "/") || strings.HasPrefix(of, naming.KeyBase) || strings.HasPrefix(of, naming.KeySpare)) {
+			continue // what was done last, once for each subject that stays; one that is gone has none
 		}
 		if strings.HasPrefix(key, "base/") {
 			key = path.Dir(key) // but for its generation
