@@ -64,7 +64,7 @@ func (l *looked[T]) old(than time.Duration) bool {
 	}
 }
 
-// outdate has whoever asks next look anew: something has changed. Who asked before gets what was seen then.
+// outdate makes the next request look again: something has changed. A request that waits already gets what is seen now.
 func (s *shared[T]) outdate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -125,7 +125,7 @@ func newNexusRemove(env *cli.Env) *cobra.Command {
 		Use:   "remove NAME...",
 		Short: "Make the control plane take instances out of use",
 		Long: `Make the control plane take instances out of use: it stops the VM of each, waits until it has ended, and has its sled remove its local disk.
-What a sled did not take to its end, sledctl sim nexus reconcile tells it once more.`,
+sledctl sim nexus reconcile repeats what a sled did not finish.`,
 		Example: `  sledctl sim nexus remove web1 web2`, Args: cobra.MinimumNArgs(1),
 		RunE: env.Run(func(ctx context.Context, names []string) error {
 			sled, _, err := simulatedSled(env)

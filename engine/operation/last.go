@@ -123,8 +123,8 @@ func remembered(env Env, view ledger.View, report Report, id string, facts []led
 	return append(facts, ledger.Fact{Key: key, Value: value}), err
 }
 
-// gone says whether a subject is one of those that come and go under ever new ids and names, and is not there any more:
-// what was kept of each would stay for ever.
+// gone says whether a subject is deleted, of those that are created under a new id or name each time: what was kept
+// of each would never be removed.
 func gone(subject string, recorded bool, facts []ledger.Fact) bool {
 	for _, prefix := range []string{naming.KeyInstance, naming.KeyVolume, naming.KeyLocalDisk, naming.KeySnapshot} {
 		if strings.HasPrefix(subject, prefix) {

@@ -139,7 +139,7 @@ func (p Plane) bring(ctx context.Context, i world.NexusInstance) error {
 	return p.start(ctx, i)
 }
 
-// localDisk is what a sled is told of one that it is to make, or to remove.
+// localDisk is the body of a request to make an instance's local disk, or to remove it.
 func localDisk(i world.NexusInstance) object {
 	return object{"zpool_id": i.Pool, "dataset_id": i.Disk, "dataset_size": i.Size + (i.Size+1<<30-1)>>30*(70<<20), "volume_size": i.Size, "encrypted_at_rest": true}
 }

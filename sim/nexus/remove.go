@@ -12,7 +12,7 @@ import (
 // How an instance comes to its end, and what is kept of each until then.
 
 // Remove takes an instance out of use: its VM is stopped, and then its local disk removed (omicron
-// nexus/src/app/sagas/instance_delete.rs). What a sled does not take to its end, Reconcile tells it once more.
+// nexus/src/app/sagas/instance_delete.rs). Reconcile repeats what a sled did not finish.
 func (p Plane) Remove(ctx context.Context, name string) error {
 	n, err := p.kept(ctx)
 	if err != nil {

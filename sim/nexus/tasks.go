@@ -77,7 +77,7 @@ func (p Plane) configure(ctx context.Context, n *world.Nexus, sled string) error
 }
 
 // again makes the VM of an instance again, if it has failed: what is left of it is removed first. One with a local disk stays
-// where that is. What a sled did not take to its end is told once more.
+// where that is. What a sled did not finish is asked for again.
 func (p Plane) again(ctx context.Context, i world.NexusInstance) error {
 	if i.VM == "" {
 		return p.bring(ctx, i)

@@ -220,7 +220,7 @@ func (s *planeStory) host(line string) string {
 	return string(answer.Stdout)
 }
 
-// act does one thing. What comes of it, is seen once all has settled.
+// act does one thing. Its result is checked once the sled and the control plane agree.
 func (s *planeStory) act() {
 	ctx := context.Background()
 	do := draw(s.r, []weight[string]{{"place", 8}, {"remove", 5}, {"reboot", 2}, {"halt", 2}, {"reap", 1}, {"restart", 1}})
