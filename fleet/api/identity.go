@@ -31,6 +31,16 @@ func PropolisID(vm types.UID, generation int64) (string, error) {
 	return uuid.NewSHA1(uuid.MustParse(id), []byte(strconv.FormatInt(generation, 10))).String(), nil
 }
 
+// MigrationID is the id of the migration by which a generation of a VM comes to its sled. Like
+// the Propolis id, it follows from the two, so that asking twice makes one migration.
+func MigrationID(vm types.UID, generation int64) (string, error) {
+	run, err := PropolisID(vm, generation)
+	if err != nil {
+		return "", err
+	}
+	return uuid.NewSHA1(uuid.MustParse(run), []byte("migration")).String(), nil
+}
+
 // PodName is the name of the pod that claims a sled for a generation of a VM.
 func PodName(vm string, generation int64) string {
 	return vm + "-" + strconv.FormatInt(generation, 10)

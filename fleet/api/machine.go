@@ -3,6 +3,7 @@ package api
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Restart says what proves the end of a VM whose sled does not answer, before the VM is
@@ -164,6 +165,39 @@ type Ended struct {
 	Time metav1.Time `json:"time,omitempty"`
 }
 
+// Moving is a move of a VM that is under way: the generation after its own comes to another
+// sled. Which of the two runs, only the sleds know.
+type Moving struct {
+	// Generation that comes to the target.
+	Generation int64 `json:"generation"`
+
+	// Migration is the name of the VirtualMachineMigration.
+	Migration string `json:"migration"`
+
+	// UID of the VirtualMachineMigration.
+	UID types.UID `json:"uid"`
+
+	// Source is the sled that the VM leaves.
+	//
+	// +optional
+	Source string `json:"source,omitempty"`
+
+	// Target is the sled that it comes to: the one that was asked for, or was chosen.
+	//
+	// +optional
+	Target string `json:"target,omitempty"`
+
+	// From is where the Propolis of the source listens, ADDRESS:PORT.
+	//
+	// +optional
+	From string `json:"from,omitempty"`
+
+	// Started is when the generation was raised.
+	//
+	// +optional
+	Started metav1.Time `json:"started,omitempty"`
+}
+
 // The phases of a VM.
 const (
 	PhasePending   = "Pending"   // it has no sled yet
@@ -182,6 +216,9 @@ const (
 	ConditionAgreed  = "Agreed"  // its sled takes the generation; False: it has had a higher one
 )
 
+// Next is the generation that is raised next.
+func (s *VirtualMachineStatus) Next() int64 { return max(s.Generation, s.Raised) + 1 }
+
 // VirtualMachineStatus is what is known of a VM.
 type VirtualMachineStatus struct {
 	// Generation counts the runs of the VM. It is raised before a run is placed, and only
@@ -189,6 +226,17 @@ type VirtualMachineStatus struct {
 	//
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
+
+	// Raised is the highest generation that was ever raised. It is above Generation while the VM
+	// moves, and after a move that failed: a sled may have had that one.
+	//
+	// +optional
+	Raised int64 `json:"raised,omitempty"`
+
+	// Moving is the move that the VM is in.
+	//
+	// +optional
+	Moving *Moving `json:"moving,omitempty"`
 
 	// Sled that the generation is placed on.
 	//

@@ -9,6 +9,9 @@ const (
 	MaintenanceBlocked  = "Blocked"  // a VM cannot leave, and Reason says which
 )
 
+// ConditionEmpty is the condition of a maintenance: whether its sled has no VM.
+const ConditionEmpty = "Empty"
+
 // SledMaintenanceSpec is which sled is to be emptied.
 //
 // +kubebuilder:validation:XValidation:rule="self.sled == oldSelf.sled",message="the sled of a maintenance is not changed"

@@ -10,6 +10,9 @@ const (
 	MigrationFailed    = "Failed"    // the VM stays where it was
 )
 
+// ConditionArrivedVM is the condition of a migration that is over: whether the VM is on its target.
+const ConditionArrivedVM = "Arrived"
+
 // VirtualMachineMigrationSpec is what is to move.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a migration is not changed: delete it, and create another one"

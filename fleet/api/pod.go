@@ -8,6 +8,7 @@ const (
 	AnnotationVM    = Group + "/vm-uid"     // on a Pod: the UID of the VM
 	AnnotationRun   = Group + "/generation" // on a Pod: the generation
 	AnnotationSpec  = Group + "/document"   // on a Pod: the instance document
+	AnnotationFrom  = Group + "/from"       // on a Pod: where the Propolis of the generation before listens; the run comes from there
 	AnnotationRuns  = Group + "/runs"       // on a Node: what the sled runs, as Runs
 	AnnotationTerm  = Group + "/census"     // on a Node: its fence.Answer
 	AnnotationAgent = Group + "/agent-api"  // on a Node: the versions of the agent's API
@@ -18,12 +19,21 @@ const (
 	FinalizerRun = Group + "/run" // on a Pod: it stays until the end of its run is proven
 	FinalizerVM  = Group + "/vm"  // on a VirtualMachine: it stays until its last run has ended
 
+	LabelDrain           = Group + "/drain"       // on a VirtualMachineMigration: a drain or a maintenance has asked for it
+	AnnotationCordoned   = Group + "/cordoned-by" // on a Node: the SledMaintenance that has cordoned it
+	FinalizerMaintenance = Group + "/maintenance" // on a SledMaintenance: it stays until its sled takes VMs again
+
 	// ConditionAhead is the condition of a Pod whose sled has had a higher generation than
 	// the Pod's. Its message is that generation.
 	ConditionAhead = Group + "/Ahead"
 	// ConditionStarted is the condition of a Pod whose sled has started the generation: it does
 	// so once.
 	ConditionStarted = Group + "/Started"
+	// ConditionArrived is the condition of a Pod whose run has come from another sled: the
+	// generation before has ended by that.
+	ConditionArrived = Group + "/Arrived"
+	// ConditionPropolis is the condition of a Pod whose Propolis listens at its message, ADDRESS:PORT.
+	ConditionPropolis = Group + "/Propolis"
 	// ConditionVM is the condition of a Pod with the state of its VM as reason.
 	ConditionVM = Group + "/VM"
 )
@@ -33,4 +43,6 @@ const (
 	ReasonEnded   = "Ended"             // the VM ran, and has ended
 	ReasonRefused = "GenerationRefused" // the sled has had the generation, or a higher one
 	ReasonNever   = "NeverStarted"      // it was deleted before it was started
+	ReasonLeft    = "Left"              // another sled has the VM, by a migration
+	ReasonStayed  = "Stayed"            // the VM has not come here: it is where it was
 )

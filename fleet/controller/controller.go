@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -52,31 +53,38 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	var pod *corev1.Pod
 	if vm.Status.Generation > 0 {
-		pod = &corev1.Pod{}
-		key := client.ObjectKey{Namespace: vm.Namespace, Name: api.PodName(vm.Name, vm.Status.Generation)}
-		err := c.Client.Get(ctx, key, pod)
-		if apierrors.IsNotFound(err) { // the cache may not have it yet
-			err = c.Live.Get(ctx, key, pod)
+		var err error
+		pod, err = c.find(ctx, &vm, vm.Status.Generation)
+		if taken := new(nameTakenError); errors.As(err, &taken) {
+			return reconcile.Result{}, c.tell(ctx, &vm, nil, Step{Act: Wait, Reason: taken.Error()})
 		}
-		if apierrors.IsNotFound(err) {
-			pod = nil
-		} else if err != nil {
+		if err != nil {
 			return reconcile.Result{}, err
-		} else if pod.Annotations[api.AnnotationVM] != string(vm.UID) {
-			return reconcile.Result{}, c.blocked(ctx, &vm, pod)
 		}
 	}
-	m, p, run, e := c.known(&vm, pod)
+	left, err := c.leftovers(ctx, &vm)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if vm.Status.Moving != nil {
+		return c.moves(ctx, &vm, pod)
+	}
+	m, p, run, e := c.known(&vm, pod, vm.Status.Generation)
 	step := Decide(m, p, c.view.found(string(vm.UID)), run, e)
 	if step.Act == Raise {
 		if wait := backOff(&vm, time.Now()); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, c.tell(ctx, &vm, pod, step)
 		}
 	}
+	if step.Act == Forget && left > 0 {
+		return reconcile.Result{RequeueAfter: againAfter}, nil
+	}
 	if err := c.do(ctx, step, &vm, pod); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {
+	case left > 0:
+		return reconcile.Result{RequeueAfter: againAfter}, nil
 	case step.Act == Forget, step.Act == Nothing && pod == nil:
 		return reconcile.Result{}, nil
 	case step.Act == Nothing: // no event says that its sled has fallen silent
@@ -85,26 +93,51 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: againAfter}, nil
 }
 
-// known is what Decide needs.
-func (c *Controller) known(vm *api.VirtualMachine, pod *corev1.Pod) (Machine, *Pod, fence.Run, fence.Evidence) {
+// nameTakenError is a pod that has the name of the VM's, and is not the VM's.
+type nameTakenError struct{ pod string }
+
+// Error says what to do about it.
+func (e *nameTakenError) Error() string {
+	return fmt.Sprintf("pod %s is not of this VM: delete it, or give the VM another name", e.pod)
+}
+
+// find reads the pod of a generation; nil: there is none.
+func (c *Controller) find(ctx context.Context, vm *api.VirtualMachine, generation int64) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	key := client.ObjectKey{Namespace: vm.Namespace, Name: api.PodName(vm.Name, generation)}
+	err := c.Client.Get(ctx, key, pod)
+	if apierrors.IsNotFound(err) { // the cache may not have it yet
+		err = c.Live.Get(ctx, key, pod)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case pod.Annotations[api.AnnotationVM] != string(vm.UID):
+		return nil, &nameTakenError{pod.Name}
+	}
+	return pod, nil
+}
+
+// known is what Decide needs about the run of a generation.
+func (c *Controller) known(vm *api.VirtualMachine, pod *corev1.Pod, generation int64) (Machine, *Pod, fence.Run, fence.Evidence) {
 	m := Machine{
 		Running: vm.Spec.Running == nil || *vm.Spec.Running, Deleting: vm.DeletionTimestamp != nil,
-		Generation: vm.Status.Generation,
+		Generation: vm.Status.Generation, Raised: vm.Status.Next() - 1,
 	}
 	if vm.Status.Ended != nil {
 		m.Ended = vm.Status.Ended.Generation
 	}
 	run := fence.Run{
-		Generation: m.Generation, Sled: vm.Status.Sled, Policy: fence.Policy(vm.Spec.Restart), Local: len(vm.Spec.Disks) > 0, Terms: c.Terms,
+		Generation: generation, Sled: vm.Status.Sled, Policy: fence.Policy(vm.Spec.Restart), Local: len(vm.Spec.Disks) > 0, Terms: c.Terms,
 	}
 	if pod == nil {
 		return m, nil, run, c.view.evidence(run.Sled, "")
 	}
 	run.Sled = pod.Spec.NodeName
 	revoked := ""
-	for _, condition := range pod.Status.Conditions {
-		run.Started = run.Started || condition.Type == api.ConditionStarted && condition.Status == corev1.ConditionTrue
-	}
+	run.Started = podIs(pod, api.ConditionStarted)
 	if pod.DeletionTimestamp != nil && !run.Started {
 		revoked = pod.Namespace + "/" + pod.Name + " " + string(pod.UID)
 	}
@@ -144,6 +177,8 @@ func (c *Controller) do(ctx context.Context, step Step, vm *api.VirtualMachine, 
 		return client.IgnoreNotFound(c.Client.Delete(ctx, pod))
 	case CatchUp:
 		return c.catchUp(ctx, vm)
+	case CatchUpMove:
+		return c.catchUpMove(ctx, vm, c.view.found(string(vm.UID)), pod)
 	case Forget:
 		if controllerutil.RemoveFinalizer(vm, api.FinalizerVM) {
 			return client.IgnoreNotFound(c.Client.Update(ctx, vm))
@@ -156,8 +191,11 @@ func (c *Controller) do(ctx context.Context, step Step, vm *api.VirtualMachine, 
 // raise raises the generation. The write fails if the object is not the one that was read.
 func (c *Controller) raise(ctx context.Context, vm *api.VirtualMachine) error {
 	to := vm.DeepCopy()
-	to.Status.Generation++
-	to.Status.Sled, to.Status.Phase = "", api.PhasePending
+	to.Status.Generation = vm.Status.Next()
+	to.Status.Raised, to.Status.Phase = to.Status.Generation, api.PhasePending
+	if len(vm.Spec.Disks) == 0 { // a VM with a volume on its sled stays there
+		to.Status.Sled = ""
+	}
 	id, err := api.PropolisID(vm.UID, to.Status.Generation)
 	if err != nil {
 		return err
@@ -177,6 +215,10 @@ func (c *Controller) claim(ctx context.Context, vm *api.VirtualMachine, sled str
 		return err
 	}
 	pod.Spec.NodeName = sled
+	return c.create(ctx, vm, pod)
+}
+
+func (c *Controller) create(ctx context.Context, vm *api.VirtualMachine, pod *corev1.Pod) error {
 	if err := c.Client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
 		c.Events.Eventf(vm, nil, corev1.EventTypeWarning, "NotClaimed", "Claim", "pod %s: %v", pod.Name, err)
 		return fmt.Errorf("create pod %s: %w", pod.Name, err)
@@ -246,6 +288,7 @@ func (c *Controller) catchUp(ctx context.Context, vm *api.VirtualMachine) error 
 	found := c.view.found(string(vm.UID))
 	to := vm.DeepCopy()
 	to.Status.Generation, to.Status.Sled = found.Generation, found.Sled
+	to.Status.Raised = max(to.Status.Raised, found.Generation)
 	to.Status.Ended = &api.Ended{Generation: found.Generation - 1, Proof: string(fence.Confirmed), Time: metav1.Now()}
 	id, err := api.PropolisID(vm.UID, found.Generation)
 	if err != nil {
@@ -257,11 +300,6 @@ func (c *Controller) catchUp(ctx context.Context, vm *api.VirtualMachine) error 
 	}
 	c.Events.Eventf(to, nil, corev1.EventTypeWarning, "Forgotten", "CatchUp", "sled %s runs generation %d, which this store has forgotten", found.Sled, found.Generation)
 	return c.claim(ctx, to, found.Sled)
-}
-
-// blocked tells that something else has the name of the VM's pod.
-func (c *Controller) blocked(ctx context.Context, vm *api.VirtualMachine, pod *corev1.Pod) error {
-	return c.tell(ctx, vm, nil, Step{Act: Wait, Reason: fmt.Sprintf("pod %s is not of this VM: delete it, or give the VM another name", pod.Name)})
 }
 
 // generationOf is the one that a pod is for; 0: none.

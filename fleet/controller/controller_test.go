@@ -49,7 +49,7 @@ func begin(t *testing.T, sleds ...string) *story {
 		t.Fatal(err)
 	}
 	s := &story{t: t}
-	s.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.VirtualMachine{}, &corev1.Pod{}, &corev1.Node{}).
+	s.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.VirtualMachine{}, &api.VirtualMachineMigration{}, &api.SledMaintenance{}, &corev1.Pod{}, &corev1.Node{}).
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, pod := o.(*corev1.Pod); pod {
 				if s.created = append(s.created, o.GetName()); s.refused != nil {
@@ -165,6 +165,7 @@ func (s *story) runs(generation int64) {
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{
 		{Type: api.ConditionStarted, Status: corev1.ConditionTrue}, {Type: api.ConditionVM, Status: corev1.ConditionTrue, Reason: "running"},
+		{Type: api.ConditionPropolis, Status: corev1.ConditionTrue, Reason: "Listens", Message: "10.1.0.3:12400"},
 	}
 	s.ok(s.store.Status().Update(s.t.Context(), pod))
 }

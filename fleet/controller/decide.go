@@ -13,6 +13,7 @@ type Machine struct {
 	Running    bool  // it is wanted to run
 	Deleting   bool  // it is wanted to be gone
 	Generation int64 // the last that was raised
+	Raised     int64 // the highest that was raised: a move that failed has had it
 	Ended      int64 // the last whose end is proven and written down
 }
 
@@ -28,6 +29,7 @@ type Pod struct {
 type Found struct {
 	Sled       string
 	Generation int64
+	Coming     bool // it is still on its way, from another sled
 }
 
 // Act is what the controller does about a VM.
@@ -44,6 +46,8 @@ const (
 	Evict    Act = "evict"    // delete the pod, so that its sled ends the VM
 	CatchUp  Act = "catch-up" // take over the higher generation that a sled runs
 	Wait     Act = "wait"     // for a proof
+	// CatchUpMove takes over a move to a sled that reports one.
+	CatchUpMove Act = "catch-up-move"
 )
 
 // Step is an act, and why.
@@ -58,7 +62,9 @@ func Decide(m Machine, p *Pod, found Found, run fence.Run, e fence.Evidence) Ste
 	wanted := m.Running && !m.Deleting
 	uncounted := fence.Decide(fence.Run{}, fence.Evidence{Uncounted: e.Uncounted})
 	switch over := m.Generation == m.Ended; {
-	case found.Generation > m.Generation:
+	case found.Coming && found.Generation > m.Raised: // the VM may still be where it comes from
+		return Step{Act: CatchUpMove, Reason: fmt.Sprintf("generation %d comes to sled %s, which this store has forgotten", found.Generation, found.Sled)}
+	case !found.Coming && found.Generation > m.Generation:
 		return Step{Act: CatchUp, Reason: fmt.Sprintf("sled %s runs generation %d, which this store has forgotten", found.Sled, found.Generation)}
 	case over && p != nil:
 		return Step{Act: Release, Reason: fmt.Sprintf("generation %d has ended", m.Generation)}
@@ -69,7 +75,7 @@ func Decide(m Machine, p *Pod, found Found, run fence.Run, e fence.Evidence) Ste
 	case (over || p == nil) && !uncounted.Proven():
 		return Step{Act: Wait, Reason: uncounted.Reason}
 	case over:
-		return Step{Act: Raise, Reason: fmt.Sprintf("generation %d is to run", m.Generation+1)}
+		return Step{Act: Raise, Reason: fmt.Sprintf("generation %d is to run", max(m.Generation, m.Raised)+1)}
 	case p == nil && !wanted: // a pod that was there stays until the end is written down
 		return Step{Act: Conclude, Proof: fence.NeverRan, Reason: "it was never placed"}
 	case p == nil:

@@ -39,7 +39,7 @@ func TestWhatIsDoneAboutAVM(t *testing.T) {
 		{"raised, and not wanted any longer", stopped, nil, Found{}, hold, fence.Evidence{}, Conclude, fence.NeverRan},
 		{"the same, and sleds are not counted", stopped, nil, Found{}, hold, uncounted, Wait, ""},
 		{"not bound yet", wanted, &Pod{}, Found{}, hold, fence.Evidence{}, Nothing, ""},
-		{"it runs", wanted, bound, Found{"sled1", 3}, hold, fence.Evidence{}, Nothing, ""},
+		{"it runs", wanted, bound, Found{Sled: "sled1", Generation: 3}, hold, fence.Evidence{}, Nothing, ""},
 		{"it runs, and sleds are not counted", wanted, bound, Found{}, hold, uncounted, Nothing, ""},
 		{"it is to stop", stopped, bound, Found{}, hold, fence.Evidence{}, Evict, ""},
 		{"it is to go", deleted, bound, Found{}, hold, fence.Evidence{}, Evict, ""},
@@ -58,9 +58,12 @@ func TestWhatIsDoneAboutAVM(t *testing.T) {
 		{"ended, without", ended, nil, Found{}, lease, fence.Evidence{}, Raise, ""},
 		{"ended, and not wanted", Machine{Generation: 3, Ended: 3}, nil, Found{}, lease, fence.Evidence{}, Nothing, ""},
 		{"ended, and to go", Machine{Generation: 3, Ended: 3, Deleting: true}, nil, Found{}, lease, uncounted, Forget, ""},
-		{"a sled runs a later one", ended, nil, Found{"sled2", 4}, lease, uncounted, CatchUp, ""},
-		{"a sled runs a later one than the pod", wanted, bound, Found{"sled2", 4}, lease, fence.Evidence{}, CatchUp, ""},
-		{"a sled still reports an earlier one", ended, nil, Found{"sled2", 2}, lease, fence.Evidence{}, Raise, ""},
+		{"a sled runs a later one", ended, nil, Found{Sled: "sled2", Generation: 4}, lease, uncounted, CatchUp, ""},
+		{"a sled runs a later one than the pod", wanted, bound, Found{Sled: "sled2", Generation: 4}, lease, fence.Evidence{}, CatchUp, ""},
+		{"a later one comes to a sled", wanted, bound, Found{Sled: "sled2", Generation: 4, Coming: true}, hold, fence.Evidence{}, CatchUpMove, ""},
+		{"one comes to a sled that was given up", Machine{Running: true, Generation: 3, Raised: 4, Ended: 2}, bound, Found{Sled: "sled2", Generation: 4, Coming: true}, hold, fence.Evidence{}, Nothing, ""},
+		{"one runs that was given up", Machine{Running: true, Generation: 3, Raised: 4, Ended: 2}, bound, Found{Sled: "sled2", Generation: 4}, hold, fence.Evidence{}, CatchUp, ""},
+		{"a sled still reports an earlier one", ended, nil, Found{Sled: "sled2", Generation: 2}, lease, fence.Evidence{}, Raise, ""},
 	} {
 		got := Decide(c.m, c.p, c.found, c.run, c.e)
 		if got.Act != c.want || got.Proof != c.proof {

@@ -66,6 +66,9 @@ func podOf(vm *api.VirtualMachine) (*corev1.Pod, error) {
 	for k, v := range vm.Spec.NodeSelector {
 		pod.Spec.NodeSelector[k] = v
 	}
+	if run.Local && vm.Status.Sled != "" { // its volume is there
+		pod.Spec.NodeSelector[corev1.LabelHostname] = vm.Status.Sled
+	}
 	return pod, nil
 }
 
@@ -134,7 +137,9 @@ func (c *Controller) tell(ctx context.Context, vm *api.VirtualMachine, pod *core
 		meta.SetStatusCondition(&to.Status.Conditions, metav1.Condition{Type: what, Status: status, Reason: reason, Message: message, ObservedGeneration: vm.Generation})
 	}
 	if pod != nil && generationOf(pod) == vm.Status.Generation {
-		to.Status.Sled = pod.Spec.NodeName
+		if to.Status.Sled = pod.Spec.NodeName; len(vm.Spec.Disks) > 0 && to.Status.Sled == "" {
+			to.Status.Sled = vm.Status.Sled // that of its volume
+		}
 		running, reason := false, "Pending"
 		for _, condition := range pod.Status.Conditions {
 			switch condition.Type {
@@ -163,6 +168,11 @@ func (c *Controller) tell(ctx context.Context, vm *api.VirtualMachine, pod *core
 	case vm.Status.Generation == endedOf(vm) && step.Act == Nothing:
 		to.Status.Phase = api.PhaseStopped
 	}
+	return c.write(ctx, vm, to)
+}
+
+// write writes the status of a VM if it is another one.
+func (c *Controller) write(ctx context.Context, vm, to *api.VirtualMachine) error {
 	if equality.Semantic.DeepEqual(vm.Status, to.Status) {
 		return nil
 	}

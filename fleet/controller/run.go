@@ -12,8 +12,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/sledctl/sledctl/fleet/api"
+	"github.com/sledctl/sledctl/fleet/eviction"
 	"github.com/sledctl/sledctl/fleet/fence"
 	"github.com/sledctl/sledctl/fleet/node"
 )
@@ -25,12 +27,21 @@ type Options struct {
 	Elect   bool          // one of several leads
 	Metrics string        // where Prometheus reads; 0: nowhere
 	Health  string        // where probes ask; 0: nowhere
+	Webhook Webhook
+}
+
+// Webhook is where the API server asks about evictions.
+type Webhook struct {
+	Certs string // the directory of tls.crt and tls.key; empty: it is not served
+	Host  string // empty: every address
+	Port  int
 }
 
 // Run is a controller at an API server until the context ends.
 func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log *slog.Logger) error {
 	m, err := ctrl.NewManager(c, ctrl.Options{
-		Scheme: s, LeaderElection: o.Elect, LeaderElectionID: "sledctl-fleet-leader", LeaderElectionNamespace: node.BeatNamespace,
+		WebhookServer: webhook.NewServer(webhook.Options{Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.Certs}),
+		Scheme:        s, LeaderElection: o.Elect, LeaderElectionID: "sledctl-fleet-leader", LeaderElectionNamespace: node.BeatNamespace,
 		LeaderElectionReleaseOnCancel: false, // what is under way may still be written
 		Metrics:                       metricsserver.Options{BindAddress: o.Metrics}, HealthProbeBindAddress: o.Health,
 	})
@@ -46,6 +57,16 @@ func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log 
 	}
 	if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachine{}).Owns(&corev1.Pod{}).Complete(one); err != nil {
 		return err
+	}
+	if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachineMigration{}).Complete(&Migrations{Controller: one}); err != nil {
+		return err
+	}
+	if err := ctrl.NewControllerManagedBy(m).For(&api.SledMaintenance{}).Complete(&Maintenances{Controller: one}); err != nil {
+		return err
+	}
+	if o.Webhook.Certs != "" {
+		hook := &eviction.Webhook{Client: m.GetClient(), Live: m.GetAPIReader(), Log: log}
+		m.GetWebhookServer().Register(eviction.Path, &webhook.Admission{Handler: hook})
 	}
 	return m.Start(ctx)
 }

@@ -67,9 +67,9 @@ func (v *view) learn(reports map[string]Report) {
 	runs := map[string]Found{}
 	for _, sled := range slices.Sorted(maps.Keys(reports)) {
 		answers[sled] = reports[sled].Answer
-		for vm, generation := range reports[sled].Runs {
-			if generation > runs[vm].Generation {
-				runs[vm] = Found{sled, generation}
+		for vm, found := range reports[sled].Runs {
+			if found.Sled = sled; found.Generation > runs[vm].Generation {
+				runs[vm] = found
 			}
 		}
 	}
@@ -106,16 +106,20 @@ const maxGap = 10 * time.Second
 // Report is what a sled has written on its Node.
 type Report struct {
 	Answer fence.Answer
-	Runs   map[string]int64
+	Runs   map[string]Found // by VM
 }
 
-// parseRuns reads VM=GENERATION,VM=GENERATION. What is none is left out.
-func parseRuns(text string) map[string]int64 {
-	out := map[string]int64{}
+// parseRuns reads VM=GENERATION,VM=GENERATION; VM>GENERATION is one that comes. What is neither is
+// left out.
+func parseRuns(text string) map[string]Found {
+	out := map[string]Found{}
 	for part := range strings.SplitSeq(text, ",") {
-		vm, n, found := strings.Cut(part, "=")
-		if generation, err := strconv.ParseInt(n, 10, 64); found && err == nil && generation > 0 {
-			out[vm] = generation
+		at := strings.IndexAny(part, "=>")
+		if at < 0 {
+			continue
+		}
+		if generation, err := strconv.ParseInt(part[at+1:], 10, 64); err == nil && generation > 0 {
+			out[part[:at]] = Found{Generation: generation, Coming: part[at] == '>'}
 		}
 	}
 	return out

@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/fleet/api"
 	"github.com/sledctl/sledctl/fleet/controller"
 	"github.com/sledctl/sledctl/fleet/deploy"
+	"github.com/sledctl/sledctl/fleet/eviction"
 	"github.com/sledctl/sledctl/fleet/fence"
 	"github.com/sledctl/sledctl/fleet/node"
 	"github.com/sledctl/sledctl/fleet/plane"
@@ -63,13 +64,25 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	hook, err := webhook(ctx, o, p)
+	if err != nil {
+		return err
+	}
 	part(func(ctx context.Context) error {
-		return controller.Run(ctx, c, o.Scheme, controller.Options{Terms: terms(), Every: time.Second, Metrics: "0", Health: "0"}, o.Log)
+		return controller.Run(ctx, c, o.Scheme, controller.Options{Terms: terms(), Every: time.Second, Metrics: "0", Health: "0", Webhook: hook}, o.Log)
 	})
+	var machines []*sim.Sled
 	for n := 1; n <= o.Sleds; n++ {
-		if err := join(ctx, o, p, n, part); err != nil {
+		machine, err := join(ctx, o, p, n, part)
+		if err != nil {
 			return err
 		}
+		for _, other := range machines {
+			if err := sim.Connect(ctx, machine, other); err != nil {
+				return fmt.Errorf("connect the sleds: %w", err)
+			}
+		}
+		machines = append(machines, machine)
 	}
 	fmt.Fprintf(o.Out, "export KUBECONFIG=%s\nexport PATH=%s:$PATH\nkubectl get nodes\n", filepath.Join(at, "admin.kubeconfig"), o.Servers)
 	<-ctx.Done()
@@ -96,30 +109,51 @@ func apply(ctx context.Context, p *plane.Plane, yaml []byte) error {
 	return nil
 }
 
+// webhook has the API server ask the controller about evictions.
+func webhook(ctx context.Context, o Options, p *plane.Plane) (controller.Webhook, error) {
+	hook := controller.Webhook{Certs: filepath.Join(o.Dir, "webhook"), Host: "127.0.0.1"}
+	if err := os.MkdirAll(hook.Certs, 0o700); err != nil {
+		return hook, err
+	}
+	if err := p.Serving(hook.Certs); err != nil {
+		return hook, err
+	}
+	port, err := plane.FreePort()
+	if err != nil {
+		return hook, err
+	}
+	hook.Port = port
+	yaml, err := deploy.WebhookAt(fmt.Sprintf("https://127.0.0.1:%d%s", port, eviction.Path), p.Authority())
+	if err != nil {
+		return hook, err
+	}
+	return hook, apply(ctx, p, yaml)
+}
+
 // join has a simulated sled with all its parts.
-func join(ctx context.Context, o Options, p *plane.Plane, number int, part func(func(context.Context) error)) error {
+func join(ctx context.Context, o Options, p *plane.Plane, number int, part func(func(context.Context) error)) (*sim.Sled, error) {
 	name := fmt.Sprintf("sled%d", number)
 	dir := filepath.Join(o.Dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	machine, err := sim.Init(filepath.Join(dir, "machine"), sim.Options{Seed: uint64(number), M2: 1, U2: 1})
 	if err != nil {
-		return fmt.Errorf("make sled %s: %w", name, err)
+		return nil, fmt.Errorf("make sled %s: %w", name, err)
 	}
 	s := &simulated.Sled{Name: name, Machine: machine, Host: machine.Host(), Dir: dir, Log: o.Log}
 	if err := s.Prepare(ctx, number); err != nil {
-		return err
+		return nil, err
 	}
 	c, err := p.Config("system:node:"+name, "system:nodes")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	part(s.Agent)
 	if err := s.Answers(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	part(func(ctx context.Context) error { return s.Node(ctx, c, o.Scheme, pace()) })
 	part(s.Guard)
-	return nil
+	return machine, nil
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sledctl/sledctl/fleet/api"
+	"github.com/sledctl/sledctl/fleet/deploy"
+	"github.com/sledctl/sledctl/fleet/eviction"
 	"github.com/sledctl/sledctl/fleet/leash"
 	"github.com/sledctl/sledctl/fleet/node"
 	"github.com/sledctl/sledctl/fleet/plane"
@@ -139,7 +142,15 @@ func (f *Fleet) Install(flags ...string) {
 	f.Apply(string(crds))
 	f.Must("wait", "--for=condition=Established", "--timeout=60s", "crd/virtualmachines.sledctl.dev")
 	f.Must("apply", "--server-side", "-f", "../deploy/rbac.yaml")
-	f.Lead(flags...)
+	certs := filepath.Join(f.dir, "webhook")
+	f.ok(os.Mkdir(certs, 0o700))
+	f.ok(f.Serving(certs))
+	port, err := plane.FreePort()
+	f.ok(err)
+	f.Lead(append(flags, "--webhook-certs", certs, "--webhook-host", "127.0.0.1", "--webhook-port", strconv.Itoa(port))...)
+	hook, err := deploy.WebhookAt(fmt.Sprintf("https://127.0.0.1:%d%s", port, eviction.Path), f.Authority())
+	f.ok(err)
+	f.Apply(string(hook))
 }
 
 // Lead runs the controller, as the service account that it has in a cluster. One that ends is
@@ -186,6 +197,9 @@ func (f *Fleet) Join(number int, pace node.Pace) *Sled {
 		Name: name, Machine: machine, Host: changes, Dir: dir, Log: f.log,
 	}}
 	f.ok(s.Prepare(f.t.Context(), number))
+	for _, other := range f.sleds {
+		f.ok(sim.Connect(f.t.Context(), machine, other.Machine))
+	}
 	f.sleds[name] = s
 	config, err := f.Config("system:node:"+name, "system:nodes")
 	f.ok(err)
@@ -255,7 +269,7 @@ func (f *Fleet) Until(what string, is func() bool) time.Duration {
 // state is what an operator would look at.
 func (f *Fleet) state() string {
 	var out strings.Builder
-	for _, args := range [][]string{{"get", "nodes,vm,pods", "-A", "-o", "wide"}, {"get", "events", "-A"}} {
+	for _, args := range [][]string{{"get", "nodes,vm,pods,vmm,sledmaintenance", "-A", "-o", "wide"}, {"get", "events", "-A"}} {
 		said, err := f.Try(args...)
 		fmt.Fprintln(&out, said, err)
 	}

@@ -36,6 +36,42 @@ func TestWhatIsDoneAboutAClaim(t *testing.T) {
 	}
 }
 
+func TestWhatIsDoneAboutAClaimThatComes(t *testing.T) {
+	run := func(generation int64, state string, moves Moves, migration string) *Run {
+		return &Run{VM: "a", Generation: generation, State: state, Moves: moves, Migration: migration}
+	}
+	claim := Claim{VM: "a", Generation: 3, From: Origin{Migration: "m", Address: "10.1.0.3:12400"}}
+	deleting, welcomed, plain := claim, claim, Claim{VM: "a", Generation: 3}
+	deleting.Deleting, welcomed.Arrived = true, true
+	for _, c := range []struct {
+		name  string
+		claim Claim
+		here  *Run
+		want  Act
+	}{
+		{"nothing is here", claim, nil, Arrive},
+		{"it is not wanted any longer", deleting, nil, Forgone},
+		{"it is expected", claim, run(3, "stopped", Expected, "m"), Arrive},
+		{"it is expected, and not wanted any longer", deleting, run(3, "stopped", Expected, "m"), Remove},
+		{"it is expected, and the claim is of none that comes", plain, run(3, "stopped", Expected, "m"), Remove},
+		{"it comes", claim, run(3, "migrating", Arriving, "m"), Report},
+		{"it comes, in a state that looks like an end", claim, run(3, "absent", Arriving, "m"), Report},
+		{"it comes, and is not wanted any longer", deleting, run(3, "migrating", Arriving, "m"), Report},
+		{"it has come", claim, run(3, "running", Arrived, "m"), Welcome},
+		{"it has come, and is not wanted any longer", deleting, run(3, "running", Arrived, "m"), Welcome},
+		{"it has come, and has ended", claim, run(3, "destroyed", Arrived, "m"), Welcome},
+		{"that was told", welcomed, run(3, "running", Arrived, "m"), Report},
+		{"it came by another migration", claim, run(3, "running", Arrived, "other"), Report},
+		{"it did not come", claim, run(3, "running", Stays, ""), Report},
+		{"it is where it comes from", claim, run(2, "running", Stays, ""), Refuse},
+		{"something is left of an earlier one", claim, run(2, "failed", Stays, ""), Clear},
+	} {
+		if got := Decide(c.claim, c.here); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // Whatever is here, an end is told only if nothing of the generation runs, and nothing is
 // started next to a VM.
 func TestNoEndIsToldOfAVMThatRuns(t *testing.T) {
@@ -43,13 +79,15 @@ func TestNoEndIsToldOfAVMThatRuns(t *testing.T) {
 	for generation := int64(1); generation < 4; generation++ {
 		for _, state := range states {
 			for _, deleting := range []bool{false, true} {
-				here := Run{VM: "a", Generation: generation, State: state}
-				act := Decide(Claim{VM: "a", Generation: 2, Deleting: deleting}, &here)
-				if act == Start || act == Finish || act == Forgone {
-					t.Errorf("generation %d, %s, deleting %v: %s", generation, state, deleting, act)
-				}
-				if act == Remove && !here.over() {
-					t.Errorf("%s is removed", state)
+				for _, moves := range []Moves{Stays, Expected, Arriving, Arrived, Departing} {
+					here := Run{VM: "a", Generation: generation, State: state, Moves: moves}
+					act := Decide(Claim{VM: "a", Generation: 2, Deleting: deleting}, &here)
+					if act == Start || act == Finish || act == Forgone {
+						t.Errorf("generation %d, %s, %s, deleting %v: %s", generation, state, moves, deleting, act)
+					}
+					if act == Remove && !here.over() && moves != Expected {
+						t.Errorf("%s, %s is removed", state, moves)
+					}
 				}
 			}
 		}

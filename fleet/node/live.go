@@ -40,7 +40,7 @@ func (n *Node) Live(ctx context.Context, renew, holds time.Duration) error {
 	both.Go(func() {
 		var registered time.Time
 		n.each(ctx, answerEvery, func() error {
-			if time.Since(registered) >= registerEvery || !n.adopted.Load() {
+			if n.changed.Swap(false) || time.Since(registered) >= registerEvery || !n.adopted.Load() {
 				if err := n.within(ctx, patience, n.Register); err != nil {
 					return err
 				}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +37,10 @@ type Node struct {
 
 	adopted  adopted
 	answered fence.Answer // of the loop that answers, only
+	// arriving is held while a run is asked for that comes from another sled.
+	arriving sync.Mutex
+	// changed is set when something has ended here that the Node still names.
+	changed atomic.Bool
 	// reading is held while a claim is read and acted on. A sled that answers a census has
 	// no claim in its hand that it read before.
 	reading sync.RWMutex
@@ -85,11 +90,22 @@ func claimOf(pod *corev1.Pod) (Claim, bool) {
 	if err != nil || bad != nil || generation < 1 {
 		return Claim{}, false
 	}
-	return Claim{
+	c := Claim{
 		Pod: pod.Namespace + "/" + pod.Name, VM: vm, Generation: generation,
 		Deleting: pod.DeletionTimestamp != nil,
 		Ended:    pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
-	}, true
+	}
+	if from := pod.Annotations[api.AnnotationFrom]; from != "" {
+		id, err := api.MigrationID(types.UID(vm), generation)
+		if err != nil {
+			return Claim{}, false
+		}
+		c.From = Origin{Migration: id, Address: from}
+	}
+	for _, condition := range pod.Status.Conditions {
+		c.Arrived = c.Arrived || condition.Type == api.ConditionArrived && condition.Status == corev1.ConditionTrue
+	}
+	return c, true
 }
 
 // do does one act, and says when to look again; 0: when the pod changes.
@@ -97,7 +113,16 @@ func (n *Node) do(ctx context.Context, act Act, pod *corev1.Pod, c Claim, here *
 	switch act {
 	case Start:
 		return pollEvery, n.start(ctx, pod, c, read)
+	case Arrive:
+		return pollEvery / 4, n.arrive(ctx, pod, c, read)
+	case Welcome:
+		return pollEvery, n.report(ctx, pod, here, api.ConditionArrived)
+	case Refuse:
+		return 0, n.finish(ctx, pod, true, api.ReasonStayed, fmt.Sprintf("generation %d of the VM is on this sled", here.Generation))
 	case Report:
+		if here.Moves == Arriving {
+			return pollEvery / 4, n.report(ctx, pod, here)
+		}
 		return pollEvery, n.report(ctx, pod, here)
 	case Stop:
 		return pollEvery, n.Sled.Stop(ctx, *here)
@@ -127,18 +152,42 @@ func (n *Node) clock() int64 {
 
 // start has a run started whose claim was read at a time of the guard's clock.
 func (n *Node) start(ctx context.Context, pod *corev1.Pod, c Claim, read int64) error {
-	if open, err := n.Open(ctx); err != nil || !open {
-		return errors.Join(err, n.condition(ctx, pod, api.ConditionVM, "Uncounted", "the sleds are being counted: nothing is started before"))
-	}
-	id, err := api.PropolisID(types.UID(c.VM), c.Generation)
+	run, err := c.run()
 	if err != nil {
 		return err
 	}
+	err = n.under(ctx, pod, run, read, func(ctx context.Context, document json.RawMessage) error { return n.Sled.Start(ctx, run, document) })
+	if passed := new(PassedError); errors.As(err, &passed) {
+		fate, err := n.Sled.Fate(ctx, run)
+		if err != nil {
+			return err
+		}
+		if fate.Left {
+			return n.finish(ctx, pod, false, api.ReasonLeft, "another sled has it now")
+		}
+		return n.finish(ctx, pod, true, api.ReasonRefused, passed.Message)
+	}
+	if err != nil {
+		return errors.Join(err, n.condition(ctx, pod, api.ConditionVM, "NotStarted", err.Error()))
+	}
+	return nil
+}
+
+// run is the one that is claimed.
+func (c Claim) run() (Run, error) {
+	id, err := api.PropolisID(types.UID(c.VM), c.Generation)
+	return Run{VM: c.VM, Generation: c.Generation, PropolisID: id}, err
+}
+
+// under has a run begin here, if the sleds are counted, and under the lease that its pod asks for.
+func (n *Node) under(ctx context.Context, pod *corev1.Pod, run Run, read int64, begin func(context.Context, json.RawMessage) error) error {
+	if open, err := n.Open(ctx); err != nil || !open {
+		return errors.Join(err, n.condition(ctx, pod, api.ConditionVM, "Uncounted", "the sleds are being counted: nothing is started before"))
+	}
 	document := json.RawMessage(pod.Annotations[api.AnnotationSpec])
 	if !json.Valid(document) {
-		return fmt.Errorf("annotation %s of pod %s is no JSON", api.AnnotationSpec, c.Pod)
+		return fmt.Errorf("annotation %s of pod %s/%s is no JSON", api.AnnotationSpec, pod.Namespace, pod.Name)
 	}
-	run := Run{VM: c.VM, Generation: c.Generation, PropolisID: id}
 	if pod.Labels[api.LabelLease] == "true" {
 		if n.Guard == nil {
 			return errors.New("restart policy lease, and no guard runs on this sled")
@@ -151,22 +200,18 @@ func (n *Node) start(ctx context.Context, pod *corev1.Pod, c Claim, read int64) 
 		ctx, done = context.WithTimeout(ctx, left)
 		defer done()
 	}
-	err = n.Sled.Start(ctx, run, document)
-	if passed := new(PassedError); errors.As(err, &passed) {
-		return n.finish(ctx, pod, true, api.ReasonRefused, passed.Message)
+	if err := begin(ctx, document); err != nil {
+		return err
 	}
-	if err != nil {
-		return errors.Join(err, n.condition(ctx, pod, api.ConditionVM, "NotStarted", err.Error()))
-	}
-	n.Log.Info("started", "pod", c.Pod, "generation", c.Generation, "propolis", id)
+	n.Log.Info("began", "vm", run.VM, "generation", run.Generation, "propolis", run.PropolisID)
 	return nil
 }
 
-// report tells the state of a VM.
-func (n *Node) report(ctx context.Context, pod *corev1.Pod, here *Run) error {
+// report tells the state of a VM, and what is true of it besides.
+func (n *Node) report(ctx context.Context, pod *corev1.Pod, here *Run, besides ...corev1.PodConditionType) error {
 	to := pod.DeepCopy()
 	ready := corev1.ConditionFalse
-	if here.State == "running" {
+	if here.State == stateRunning {
 		ready = corev1.ConditionTrue
 		to.Status.Phase = corev1.PodRunning
 		if to.Status.StartTime == nil {
@@ -175,6 +220,12 @@ func (n *Node) report(ctx context.Context, pod *corev1.Pod, here *Run) error {
 		}
 	}
 	n.set(to, api.ConditionStarted, corev1.ConditionTrue, "Started", "")
+	for _, what := range besides {
+		n.set(to, what, corev1.ConditionTrue, "Reported", "")
+	}
+	if err := n.address(ctx, to, here); err != nil {
+		return err
+	}
 	n.set(to, corev1.PodReady, ready, "", "")
 	n.set(to, api.ConditionVM, ready, here.State, "")
 	return n.write(ctx, pod, to)
@@ -190,6 +241,7 @@ func (n *Node) finish(ctx context.Context, pod *corev1.Pod, failed bool, reason,
 	to.Status.Reason, to.Status.Message = reason, message
 	n.set(to, corev1.PodReady, corev1.ConditionFalse, reason, "")
 	n.set(to, api.ConditionVM, corev1.ConditionFalse, reason, message)
+	n.changed.Store(true)
 	return n.write(ctx, pod, to)
 }
 

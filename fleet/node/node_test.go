@@ -32,6 +32,10 @@ type sled struct {
 	last   map[string]int64
 	starts []int64
 	broken error
+
+	arrivals []int64
+	refuses  string
+	fate     Fate
 }
 
 func newSled() *sled { return &sled{runs: map[string]Run{}, last: map[string]int64{}} }
@@ -55,6 +59,25 @@ func (s *sled) Start(_ context.Context, r Run, _ json.RawMessage) error {
 	s.runs[r.VM] = r
 	return nil
 }
+
+func (s *sled) Arrive(_ context.Context, r Run, _ json.RawMessage, from Origin) error {
+	if _, here := s.runs[r.VM]; !here && r.Generation <= s.last[r.VM] {
+		return &PassedError{"generation " + strconv.FormatInt(r.Generation, 10) + " has passed"}
+	}
+	if s.refuses != "" {
+		return &RefusedError{s.refuses}
+	}
+	if _, here := s.runs[r.VM]; !here {
+		s.last[r.VM], s.arrivals = r.Generation, append(s.arrivals, r.Generation)
+	}
+	r.State, r.Moves, r.Migration = "migrating", Arriving, from.Migration
+	s.runs[r.VM] = r
+	return nil
+}
+
+func (s *sled) Fate(context.Context, Run) (Fate, error) { return s.fate, nil }
+
+func (s *sled) Address(context.Context, Run) (string, error) { return "10.1.0.3:12400", nil }
 
 func (s *sled) Stop(_ context.Context, r Run) error {
 	r.State = "destroyed"
@@ -153,6 +176,109 @@ func TestAClaimIsRunAndItsEndIsTold(t *testing.T) {
 	s.look(1) // stops
 	if pod := s.look(1); pod.Status.Phase != corev1.PodSucceeded || len(s.sled.runs) != 0 {
 		t.Fatalf("%s, runs %v", pod.Status.Phase, s.sled.runs)
+	}
+}
+
+// comes is a claim of a run that comes from another sled.
+func (s *story) comes(name, vm string, generation int64) client.ObjectKey {
+	s.t.Helper()
+	key := client.ObjectKey{Namespace: "default", Name: api.PodName(name, generation)}
+	s.ok(s.store.Create(s.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Finalizers: []string{api.FinalizerRun}, Annotations: map[string]string{
+			api.AnnotationVM: vm, api.AnnotationRun: strconv.FormatInt(generation, 10), api.AnnotationSpec: `{"cpus":1}`, api.AnnotationFrom: "10.1.0.9:12400",
+		}},
+		Spec: corev1.PodSpec{NodeName: "sled1", Containers: []corev1.Container{{Name: "vm", Image: "x"}}},
+	}))
+	return key
+}
+
+func (s *story) has(pod *corev1.Pod, what corev1.PodConditionType) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == what {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func TestAVMComesFromAnotherSled(t *testing.T) {
+	s := begin(t)
+	s.beats(fence.Chain{{Term: "a", N: 3}}, "a")
+	s.comes("web", vm, 2)
+	s.look(2)
+	if pod := s.look(2); len(s.sled.arrivals) != 1 || len(s.sled.starts) != 0 || s.has(pod, api.ConditionArrived) || pod.Status.Phase == corev1.PodRunning {
+		t.Fatalf("%+v, arrivals %v, starts %v", pod.Status, s.sled.arrivals, s.sled.starts)
+	}
+	s.restart()
+	s.look(2)
+	r := s.sled.runs[vm]
+	if want, _ := api.MigrationID(vm, 2); len(s.sled.arrivals) != 1 || r.Migration != want {
+		t.Fatalf("arrivals %v, %+v", s.sled.arrivals, r)
+	}
+	r.State, r.Moves = stateRunning, Arrived
+	s.sled.runs[vm] = r
+	if pod := s.look(2); !s.has(pod, api.ConditionArrived) || pod.Status.Phase != corev1.PodRunning {
+		t.Fatalf("%+v", pod.Status)
+	}
+}
+
+func TestAVMThatDoesNotComeIsTold(t *testing.T) {
+	s := begin(t)
+	s.beats(fence.Chain{{Term: "a", N: 3}}, "a")
+	s.comes("web", vm, 2)
+	s.look(2)
+	delete(s.sled.runs, vm) // as the agent does with what has not come
+	s.sled.fate = Fate{Reason: "the source has let go"}
+	if pod := s.look(2); pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != api.ReasonStayed || pod.Status.Message != "the source has let go" || s.has(pod, api.ConditionArrived) {
+		t.Fatalf("%+v", pod.Status)
+	}
+	s.sled.refuses = "a volume does not move"
+	s.comes("web", vm, 3)
+	if pod := s.look(3); pod.Status.Phase != corev1.PodFailed || pod.Status.Message != "a volume does not move" {
+		t.Fatalf("%+v", pod.Status)
+	}
+}
+
+func TestAVMThatHasLeftIsTold(t *testing.T) {
+	s := begin(t)
+	s.beats(fence.Chain{{Term: "a", N: 3}}, "a")
+	s.claim(1)
+	s.look(1)
+	s.look(1)
+	delete(s.sled.runs, vm)
+	s.sled.fate = Fate{Left: true}
+	if pod := s.look(1); pod.Status.Phase != corev1.PodSucceeded || pod.Status.Reason != api.ReasonLeft {
+		t.Fatalf("%+v", pod.Status)
+	}
+}
+
+func TestTwoVMsComeAtOnce(t *testing.T) {
+	s := begin(t)
+	s.beats(fence.Chain{{Term: "a", N: 3}}, "a")
+	var keys []client.ObjectKey
+	for _, last := range []string{"1", "2", "3"} {
+		keys = append(keys, s.comes("web"+last, vm[:len(vm)-1]+last, 2))
+	}
+	look := func() {
+		t.Helper()
+		for _, key := range keys {
+			_, err := s.node.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+			s.ok(err)
+		}
+	}
+	look()
+	s.restart()
+	look()
+	if len(s.sled.arrivals) != 2 {
+		t.Fatalf("%d come at once", len(s.sled.arrivals))
+	}
+	for id, r := range s.sled.runs {
+		r.State, r.Moves = stateRunning, Arrived
+		s.sled.runs[id] = r
+	}
+	look()
+	if len(s.sled.arrivals) != 3 {
+		t.Errorf("%d have come", len(s.sled.arrivals))
 	}
 }
 

@@ -68,11 +68,15 @@ func (n *Node) annotate(ctx context.Context, node *corev1.Node, values map[strin
 	return n.Client.Patch(ctx, to, client.MergeFrom(node))
 }
 
-// runsText is what a sled runs, in few letters: VM=GENERATION,VM=GENERATION.
+// runsText is what a sled runs, in few letters: VM=GENERATION,VM=GENERATION. One that is not
+// here yet, since it comes from another sled, is VM>GENERATION.
 func runsText(runs []Run) string {
 	var all []string
 	for _, r := range Unclaimed(nil, runs) { // in order
-		if !r.over() {
+		switch {
+		case r.coming():
+			all = append(all, fmt.Sprintf("%s>%d", r.VM, r.Generation))
+		case !r.over():
 			all = append(all, fmt.Sprintf("%s=%d", r.VM, r.Generation))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,6 +22,13 @@ type Sled interface {
 	// Start gives a run to the sled and has it run. It is a *PassedError if the sled has had
 	// its generation, or a higher one.
 	Start(ctx context.Context, r Run, document json.RawMessage) error
+	// Arrive gives a run to the sled that comes from another one, and has it come. Asked again, it
+	// changes nothing. It is a *PassedError as Start is, and a *RefusedError if the run cannot come here.
+	Arrive(ctx context.Context, r Run, document json.RawMessage, from Origin) error
+	// Fate is what is still known of a run that is not here any longer.
+	Fate(ctx context.Context, r Run) (Fate, error)
+	// Address is where the Propolis of a run listens, ADDRESS:PORT; empty: it does not yet.
+	Address(ctx context.Context, r Run) (string, error)
 	// Stop has the VM of a run end.
 	Stop(ctx context.Context, r Run) error
 	// Remove removes what is left of a run, its VM too.
@@ -41,6 +49,12 @@ type PassedError struct{ Message string }
 
 // Error is what the sled says.
 func (e *PassedError) Error() string { return e.Message }
+
+// RefusedError is a run that the sled does not let come, whenever it is asked.
+type RefusedError struct{ Message string }
+
+// Error is what the sled says.
+func (e *RefusedError) Error() string { return e.Message }
 
 // Agent is the agent of a sled, as docs/agent.md describes it.
 type Agent struct {
@@ -72,6 +86,7 @@ const (
 	apiVersion = "48.0.0"
 	keeper     = "fleet"
 	maxAnswer  = 64 << 20
+	codePassed = "GENERATION_PASSED"
 )
 
 // answerError is an answer that is an error.
@@ -139,6 +154,10 @@ func (a *Agent) Runs(ctx context.Context) ([]Run, error) {
 			State      string `json:"state"`
 			Keeper     string `json:"keeper"`
 			Generation int64  `json:"keeper_generation"`
+			Migration  *struct {
+				ID    string `json:"id"`
+				State string `json:"state"`
+			} `json:"migration"`
 		} `json:"items"`
 	}
 	if err := a.do(ctx, http.MethodGet, "/instances", nil, &all); err != nil {
@@ -149,9 +168,18 @@ func (a *Agent) Runs(ctx context.Context) ([]Run, error) {
 	}
 	runs := []Run{}
 	for _, i := range *all.Items {
-		if i.Keeper == keeper {
-			runs = append(runs, Run{VM: i.ID, Generation: i.Generation, PropolisID: i.PropolisID, State: i.State})
+		if i.Keeper != keeper {
+			continue
 		}
+		r := Run{VM: i.ID, Generation: i.Generation, PropolisID: i.PropolisID, State: i.State}
+		if i.Migration != nil {
+			r.Migration, r.Moves = i.Migration.ID, Moves(i.Migration.State)
+		} else if r.State != stateRunning {
+			if err := a.expected(ctx, &r); err != nil {
+				return nil, err
+			}
+		}
+		runs = append(runs, r)
 	}
 	return runs, nil
 }
@@ -161,13 +189,105 @@ func (a *Agent) Start(ctx context.Context, r Run, document json.RawMessage) erro
 	err := a.do(ctx, http.MethodPut, "/instances/"+r.VM+"/registration", map[string]any{
 		"propolis_id": r.PropolisID, "generation": r.Generation, "document": document,
 	}, nil)
-	if refused := new(answerError); errors.As(err, &refused) && (refused.code == "GENERATION_PASSED" || refused.status == http.StatusGone) { // gone: this run has ended
+	if refused := new(answerError); errors.As(err, &refused) && (refused.code == codePassed || refused.status == http.StatusGone) { // gone: this run has ended
 		return &PassedError{refused.message}
 	}
 	if err != nil {
 		return err
 	}
 	return a.state(ctx, r, "running")
+}
+
+// expected finds out whether a run that does not run is one that is only registered to arrive.
+func (a *Agent) expected(ctx context.Context, r *Run) error {
+	now, known, err := a.vmm(ctx, *r)
+	if err == nil && known && now.In != nil && now.In.State == migrationPending {
+		r.Migration, r.Moves = now.In.ID, Expected
+	}
+	return err
+}
+
+// The states of migrations.
+const (
+	migrationPending   = "pending"
+	migrationCompleted = "completed"
+)
+
+// vmmState is what the agent knows of a VM by its Propolis id.
+type vmmState struct {
+	In  *vmmMigration `json:"migration_in"`
+	Out *vmmMigration `json:"migration_out"`
+}
+
+type vmmMigration struct {
+	ID    string `json:"migration_id"`
+	State string `json:"state"`
+}
+
+func (a *Agent) vmm(ctx context.Context, r Run) (now vmmState, known bool, err error) {
+	err = a.do(ctx, http.MethodGet, "/vmms/"+r.PropolisID+"/state", nil, &now)
+	if gone := new(answerError); errors.As(err, &gone) && gone.status == http.StatusNotFound {
+		return now, false, nil
+	}
+	return now, err == nil, err
+}
+
+// Arrive registers a run as one that migrates, and asks for its migration.
+func (a *Agent) Arrive(ctx context.Context, r Run, document json.RawMessage, from Origin) error {
+	err := a.do(ctx, http.MethodPut, "/instances/"+r.VM+"/registration", map[string]any{
+		"propolis_id": r.PropolisID, "generation": r.Generation, "document": document, "migration_id": from.Migration,
+	}, nil)
+	if err == nil {
+		err = a.do(ctx, http.MethodPut, "/vmms/"+r.PropolisID+"/state", map[string]any{
+			"state": map[string]any{"type": "migration_target", "value": map[string]string{"src_propolis_addr": from.Address}},
+		}, nil)
+	}
+	refused := new(answerError)
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.code == codePassed || refused.status == http.StatusGone:
+		return &PassedError{refused.message}
+	case slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, refused.status):
+		return &RefusedError{refused.message}
+	}
+	return err
+}
+
+// Fate asks for the tombstone of a run.
+func (a *Agent) Fate(ctx context.Context, r Run) (Fate, error) {
+	var all struct {
+		Items []struct {
+			PropolisID string `json:"propolis_id"`
+			Reason     string `json:"reason"`
+		} `json:"items"`
+	}
+	if err := a.do(ctx, http.MethodGet, "/vmms?instance_id="+r.VM, nil, &all); err != nil {
+		return Fate{}, err
+	}
+	var f Fate
+	for _, i := range all.Items {
+		if i.PropolisID == r.PropolisID {
+			f.Reason = i.Reason
+		}
+	}
+	now, _, err := a.vmm(ctx, r)
+	f.Left = now.Out != nil && now.Out.State == migrationCompleted
+	return f, err
+}
+
+// Address asks for the control address of a run.
+func (a *Agent) Address(ctx context.Context, r Run) (string, error) {
+	var one struct {
+		Instance struct {
+			Address string `json:"propolis_addr"`
+		} `json:"instance"`
+	}
+	err := a.do(ctx, http.MethodGet, "/instances/"+r.VM, nil, &one)
+	if gone := new(answerError); errors.As(err, &gone) && gone.status == http.StatusNotFound {
+		return "", nil
+	}
+	return one.Instance.Address, err
 }
 
 // Stop asks for the end of a VM.

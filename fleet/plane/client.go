@@ -2,6 +2,9 @@ package plane
 
 import (
 	"context"
+	"errors"
+	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -22,6 +25,27 @@ func (p *Plane) Config(user string, groups ...string) (*rest.Config, error) {
 		TLSClientConfig: rest.TLSClientConfig{CAData: p.ca.pem(), CertData: one.cert, KeyData: one.key},
 		QPS:             200, Burst: 400,
 	}, nil
+}
+
+// Authority is the certificate of the control plane's own authority, as PEM.
+func (p *Plane) Authority() []byte { return p.ca.pem() }
+
+// Serving writes tls.crt and tls.key for a server on this machine into a directory.
+func (p *Plane) Serving(dir string) error {
+	one, err := p.ca.issue("localhost")
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(filepath.Join(dir, "tls.crt"), one.cert, 0o600), os.WriteFile(filepath.Join(dir, "tls.key"), one.key, 0o600))
+}
+
+// FreePort is one on which nothing listens now.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // Kubeconfig writes a file by which programs reach the API server as a user, and is its name.

@@ -9,11 +9,22 @@ import (
 
 // Runs are the VMs whose guests run on the sled now, by what they are called there. It asks
 // the machine, not the agent: a VM of which the fleet knows nothing is among them.
-func (s *Sled) Runs(ctx context.Context) (names []string, err error) {
+func (s *Sled) Runs(ctx context.Context) ([]string, error) { return s.are(ctx, "Running") }
+
+// Moves are the VMs that leave the sled, or come to it.
+func (s *Sled) Moves(ctx context.Context) ([]string, error) { return s.are(ctx, "Migrating") }
+
+// Arm has the machine fail, or be slow, in the way that a fault says.
+func (s *Sled) Arm(ctx context.Context, f world.Fault) error {
+	return s.Machine.World().Update(ctx, func(tx *world.Tx) error { tx.Arm(f); return nil })
+}
+
+// are lists the VMs in a state.
+func (s *Sled) are(ctx context.Context, state string) (names []string, err error) {
 	err = s.Machine.World().View(ctx, func(tx *world.Tx) error {
 		names = nil
 		for _, p := range tx.State.Processes {
-			if p.VM == nil || world.At(p.VM.Timeline, tx.Now).State != "Running" {
+			if p.VM == nil || world.At(p.VM.Timeline, tx.Now).State != state {
 				continue
 			}
 			var is struct{ Name string }

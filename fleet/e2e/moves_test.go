@@ -1,0 +1,270 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// moved is a migration of web.
+const moved = `apiVersion: sledctl.dev/v1alpha1
+kind: VirtualMachineMigration
+metadata: {name: web-away}
+spec: {vm: web, target: %s}
+`
+
+// crowd counts, until it is stopped, how many VMs move at most at once from and to each sled.
+func (f *Fleet) crowd() (stop func() map[string]int) {
+	ctx, cancel := context.WithCancel(context.Background())
+	most := make(chan map[string]int)
+	go func() {
+		n := map[string]int{}
+		for ctx.Err() == nil {
+			for name, s := range f.sleds {
+				if moves, err := s.Moves(ctx); err == nil {
+					n[name] = max(n[name], len(moves))
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		most <- n
+	}()
+	return func() map[string]int { cancel(); return <-most }
+}
+
+// slow makes migrations take a while, as memory does.
+func (f *Fleet) slow(times int) {
+	f.t.Helper()
+	for _, s := range f.sleds {
+		f.ok(s.Arm(f.t.Context(), world.Fault{Name: world.FaultSlowMigrate, Match: "propolis * migrate RamPush", Delay: 500 * time.Millisecond, Times: times}))
+	}
+}
+
+// unstopped wants that none of these VMs has ended, but by a move.
+func (f *Fleet) unstopped(vms ...string) {
+	f.t.Helper()
+	said := f.Must("get", "events", "--field-selector", "reason=Ended", "-o", "jsonpath={range .items[*]}{.involvedObject.name} {end}")
+	for _, vm := range strings.Fields(said) {
+		if slices.Contains(vms, vm) {
+			f.t.Errorf("%s was stopped", vm)
+		}
+	}
+}
+
+// some applies VMs that are called so, and numbered.
+func (f *Fleet) some(name string, count int) (names []string) {
+	f.t.Helper()
+	var all strings.Builder
+	for n := range count {
+		names = append(names, fmt.Sprintf("%s%d", name, n))
+		fmt.Fprintf(&all, "---\napiVersion: sledctl.dev/v1alpha1\nkind: VirtualMachine\nmetadata: {name: %s%d}\nspec: {cpus: 1, memory: 1Gi}\n", name, n)
+	}
+	f.Apply(all.String())
+	f.Running(names...)
+	return names
+}
+
+func (f *Fleet) other(sled string) string {
+	for _, name := range slices.Sorted(maps.Keys(f.sleds)) {
+		if name != sled {
+			return name
+		}
+	}
+	return ""
+}
+
+// aVMMoves: it runs on one sled at each instant, and is the same instance afterwards. What
+// fails leaves it where it was.
+func aVMMoves(t *testing.T, f *Fleet) {
+	f.Apply(web)
+	f.Running("web")
+	source := f.On("web")[0]
+	target := f.other(source)
+	id := f.Must("get", "vm", "web", "-o", "jsonpath={.metadata.uid}")
+	f.ok(f.sleds[target].Arm(t.Context(), world.Fault{Name: world.FaultFail, Match: "propolis * migrate Device", Times: 1}))
+	stop := f.copies("web")
+	phase := func() string { return f.Must("get", "vmm", "web-away", "-o", "jsonpath={.status.phase}") }
+	f.Apply(fmt.Sprintf(moved, target))
+	f.Until("the migration has failed", func() bool { return phase() == "Failed" })
+	if on := f.On("web"); len(on) != 1 || on[0] != source {
+		t.Errorf("a migration has failed, and web runs on %v", on)
+	}
+	if said := f.Must("get", "vmm", "web-away", "-o", "jsonpath={.status.reason}"); !strings.Contains(said, target) {
+		t.Errorf("why it failed: %q", said)
+	}
+	t.Log(f.Must("get", "vmm", "-o", "wide", "--no-headers"))
+	f.Must("delete", "vmm", "web-away")
+	f.Running("web")
+
+	start := time.Now()
+	f.Apply(fmt.Sprintf(moved, target))
+	f.Until("the migration has succeeded", func() bool { return phase() == "Succeeded" })
+	t.Logf("it has moved after %v", time.Since(start))
+	f.Running("web")
+	f.Until("nothing is left on its source", func() bool {
+		return strings.TrimSpace(f.Must("get", "pods", "-o", "name")) == "pod/web-3"
+	})
+	if most := stop(); most != 1 {
+		t.Errorf("%d copies ran at once", most)
+	}
+	if on := f.On("web"); len(on) != 1 || on[0] != target {
+		t.Errorf("web runs on %v, not on %s", on, target)
+	}
+	if got := f.Must("get", "vm", "web", "-o", "jsonpath={.status.sled} {.status.generation} {.status.ended.generation} {.metadata.uid}"); got != target+" 3 1 "+id {
+		t.Errorf("the VM: %s", got)
+	}
+	if said := f.sleds[target].Sledctl(t.Context(), "instance", "get", id); said != nil {
+		t.Errorf("the instance is another one: %v", said)
+	}
+	f.unstopped("web")
+	f.Must("delete", "vm", "web", "--timeout=60s")
+}
+
+// aSledIsDrained: kubectl drain ends when every VM of the sled runs elsewhere. One of the
+// migrations fails, and is tried again.
+func aSledIsDrained(t *testing.T, f *Fleet) {
+	names := f.some("drained", 15)
+	sled := f.busiest()
+	runs, err := sled.Runs(t.Context())
+	f.ok(err)
+	f.slow(100)
+	for name, s := range f.sleds { // wherever the scheduler places them
+		if name != sled.Name {
+			f.ok(s.Arm(t.Context(), world.Fault{Name: world.FaultFail, Match: "propolis * migrate Device", Times: 1}))
+		}
+	}
+	crowd := f.crowd()
+	var stops []func() int
+	for _, name := range names {
+		stops = append(stops, f.copies(name))
+	}
+	start := time.Now()
+	f.Must("drain", sled.Name, "--timeout=85s")
+	t.Logf("%d VMs have left sled %s after %v", len(runs), sled.Name, time.Since(start))
+	for i, stop := range stops {
+		if most := stop(); most != 1 {
+			t.Errorf("%d copies of %s ran at once", most, names[i])
+		}
+	}
+	most := crowd()
+	t.Logf("at most as many moved at once: %v", most)
+	for name, n := range most {
+		if n > 2 || n == 0 && name == sled.Name {
+			t.Errorf("%d VMs moved from or to sled %s at once", n, name)
+		}
+	}
+	if runs, err := sled.Runs(t.Context()); err != nil || len(runs) != 0 {
+		t.Errorf("sled %s still runs %v, %v", sled.Name, runs, err)
+	}
+	f.Running(names...)
+	f.unstopped(names...)
+	failed := strings.Count(f.Must("get", "vmm", "-o", "jsonpath={.items[*].status.phase}"), "Failed")
+	t.Logf("%d migrations have failed", failed)
+	if failed == 0 {
+		t.Error("no migration has failed: nothing was tried again")
+	}
+	f.Must("uncordon", sled.Name)
+	f.unslow()
+	f.Must("delete", "vm", "--all", "--timeout=90s")
+}
+
+// busiest is the sled with the most VMs.
+func (f *Fleet) busiest() (most *Sled) {
+	f.t.Helper()
+	n := -1
+	for _, name := range slices.Sorted(maps.Keys(f.sleds)) {
+		runs, err := f.sleds[name].Runs(f.t.Context())
+		f.ok(err)
+		if len(runs) > n {
+			most, n = f.sleds[name], len(runs)
+		}
+	}
+	return most
+}
+
+func (f *Fleet) unslow() {
+	f.t.Helper()
+	for _, s := range f.sleds {
+		f.ok(s.Machine.World().Update(f.t.Context(), func(tx *world.Tx) error { tx.State.Faults = nil; return nil }))
+	}
+}
+
+const maintained = `apiVersion: sledctl.dev/v1alpha1
+kind: SledMaintenance
+metadata: {name: disk}
+spec: {sled: %s, note: a disk is replaced}
+`
+
+// aSledIsMaintained: it is empty when the maintenance is Ready, takes no VM until that is
+// deleted, and a VM with evict: block keeps it from being so.
+func aSledIsMaintained(t *testing.T, f *Fleet) {
+	names := f.some("kept", 6)
+	sled := f.busiest()
+	runs, err := sled.Runs(t.Context())
+	f.ok(err)
+	blocks, _, _ := strings.Cut(runs[0], ".")
+	f.Must("patch", "vm", blocks, "--type=merge", "-p", `{"spec":{"evict":"block"}}`)
+	said := func() string {
+		return f.Must("get", "sledmaintenance", "disk", "-o", "jsonpath={.status.phase} {.status.remaining} {.status.reason}")
+	}
+	f.Apply(fmt.Sprintf(maintained, sled.Name))
+	f.Until("the maintenance is blocked by one VM", func() bool { return strings.HasPrefix(said(), "Blocked 1 ") })
+	if !strings.Contains(said(), blocks) {
+		t.Errorf("what blocks it is not said: %s", said())
+	}
+	if out, err := f.Try("drain", sled.Name, "--timeout=1s"); err == nil {
+		t.Errorf("a VM with evict: block is drained: %s", out)
+	}
+	f.Must("patch", "vm", blocks, "--type=merge", "-p", `{"spec":{"evict":"migrate"}}`)
+	t.Logf("Ready after %v", f.Until("the maintenance is ready", func() bool { return strings.HasPrefix(said(), "Ready ") }))
+	if runs, err := sled.Runs(t.Context()); err != nil || len(runs) != 0 {
+		t.Errorf("sled %s runs %v, %v", sled.Name, runs, err)
+	}
+	f.unstopped(names...)
+	if said := f.Must("get", "node", sled.Name, "-o", "jsonpath={.spec.unschedulable}"); said != "true" {
+		t.Errorf("the sled takes VMs: unschedulable %q", said)
+	}
+	f.Must("delete", "sledmaintenance", "disk", "--timeout=30s")
+	if said := f.Must("get", "node", sled.Name, "-o", "jsonpath={.spec.unschedulable}"); said != "" {
+		t.Errorf("the sled takes no VM: unschedulable %q", said)
+	}
+	f.Must("delete", "vm", "--all", "--timeout=90s")
+}
+
+// aControllerIsKilledInAMove: another one finds out how the move has ended. The nodes of both
+// sleds are restarted, too.
+func aControllerIsKilledInAMove(t *testing.T, f *Fleet) {
+	f.Apply(web)
+	f.Running("web")
+	source := f.On("web")[0]
+	target := f.other(source)
+	f.slow(100)
+	stop := f.copies("web")
+	f.Apply(fmt.Sprintf(moved, target))
+	f.Until("the move has begun", func() bool {
+		moves, err := f.sleds[source].Moves(t.Context())
+		return err == nil && len(moves) > 0
+	})
+	f.kill <- struct{}{}
+	f.restartNode(f.sleds[source])
+	f.restartNode(f.sleds[target])
+	t.Logf("it has moved %v after another controller was started", f.Until("the migration has succeeded", func() bool {
+		return f.Must("get", "vmm", "web-away", "-o", "jsonpath={.status.phase}") == "Succeeded"
+	}))
+	f.Running("web")
+	if most := stop(); most != 1 {
+		t.Errorf("%d copies ran at once", most)
+	}
+	if on := f.On("web"); len(on) != 1 || on[0] != target {
+		t.Errorf("web runs on %v", on)
+	}
+	f.unstopped("web")
+	f.unslow()
+	f.Must("delete", "vm", "web", "--timeout=60s")
+}
