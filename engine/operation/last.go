@@ -102,19 +102,15 @@ func remembered(env Env, view ledger.View, report Report, id string, facts []led
 		if f.Key == report.Subject && recorded {
 			record = f.Value
 		}
-		if _, had := view.Get(naming.KeyLast + f.Key); had && f.Value == nil {
-			facts = append(facts, ledger.Fact{Key: naming.KeyLast + f.Key})
+		of := naming.KeyLast + subjectOf(view, f.Key)
+		if _, had := view.Get(of); had && f.Value == nil {
+			facts = append(facts, ledger.Fact{Key: of})
 		}
 	}
-	var named struct {
-		Name string `json:"name"`
-	}
-	if json.Unmarshal(record, &named) == nil {
-		last.Name = named.Name
-	}
+	last.Name = nameIn(record)
 	value, err := json.Marshal(last)
 	key := naming.KeyLast + report.Subject
-	if gone(report.Subject, recorded, facts) {
+	if gone(view, report.Subject, recorded, facts) {
 		if _, had := view.Get(key); had && !slices.ContainsFunc(facts, func(f ledger.Fact) bool { return f.Key == key }) {
 			facts = append(facts, ledger.Fact{Key: key})
 		}
@@ -123,16 +119,52 @@ func remembered(env Env, view ledger.View, report Report, id string, facts []led
 	return append(facts, ledger.Fact{Key: key, Value: value}), err
 }
 
+// subjectOf is the subject that a record is of: its key, but of an image, which is a subject by its name.
+func subjectOf(view ledger.View, key string) string {
+	if !strings.HasPrefix(key, naming.KeyImage) {
+		return key
+	}
+	record, _ := view.Get(key)
+	return naming.KeyImage + nameIn(record)
+}
+
+// nameIn is the name in a record; empty: it has none.
+func nameIn(record []byte) string {
+	var named struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(record, &named) // without a name, there is none to tell
+	return named.Name
+}
+
 // gone says whether a subject is deleted, of those that are created under a new id or name each time: what was kept
 // of each would never be removed.
-func gone(subject string, recorded bool, facts []ledger.Fact) bool {
+func gone(view ledger.View, subject string, recorded bool, facts []ledger.Fact) bool {
 	for _, prefix := range []string{naming.KeyInstance, naming.KeyVolume, naming.KeyLocalDisk, naming.KeySnapshot} {
 		if strings.HasPrefix(subject, prefix) {
 			return !recorded
 		}
 	}
-	// An image is recorded by its id, and is a subject by its name.
-	return strings.HasPrefix(subject, naming.KeyImage) && slices.ContainsFunc(facts, func(f ledger.Fact) bool { return f.Value == nil && strings.HasPrefix(f.Key, naming.KeyImage) })
+	return strings.HasPrefix(subject, naming.KeyImage) && !hasImage(view, facts, strings.TrimPrefix(subject, naming.KeyImage))
+}
+
+// hasImage reports whether an image of a name is recorded once the facts are.
+func hasImage(view ledger.View, facts []ledger.Fact, name string) bool {
+	after := map[string][]byte{}
+	for key, value := range view.All(naming.KeyImage) {
+		after[key] = value
+	}
+	for _, f := range facts {
+		if strings.HasPrefix(f.Key, naming.KeyImage) {
+			after[f.Key] = f.Value
+		}
+	}
+	for _, record := range after {
+		if record != nil && nameIn(record) == name {
+			return true
+		}
+	}
+	return false
 }
 
 func lastOf(env Env, report Report, id string) Last {

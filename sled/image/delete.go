@@ -25,7 +25,7 @@ func List(ctx context.Context, h host.Host, view ledger.View) ([]Status, error) 
 	}
 	var all []Status
 	for _, r := range records {
-		all = append(all, status(r, inv))
+		all = append(all, StatusOf(r, inv))
 	}
 	return all, nil
 }
@@ -103,7 +103,7 @@ func Prune(ctx context.Context, env operation.Env, dryRun bool) (names []string,
 // removal removes what exists of an image. A volume of its name that is another one is
 // left alone.
 func removal(r Record, inv *inventory.Inventory) operation.Decision {
-	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, OnSuccess: []ledger.Fact{{Key: r.key()}}}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, OnSuccess: []ledger.Fact{r.Forget()}}
 	for _, p := range append(r.Places(), r.unfinished(inv)...) {
 		volume, there := inv.Dataset(p.Dataset)
 		if !there || volume.GUID != p.GUID {

@@ -45,6 +45,12 @@ func (r Record) Snapshot() string { return r.Dataset + snapshot }
 
 func (r Record) key() string { return naming.KeyImage + r.ID }
 
+// Forget is the fact that removes the record.
+func (r Record) Forget() ledger.Fact { return ledger.Fact{Key: r.key()} }
+
+// Subject is the one of operations on it.
+func (r Record) Subject() string { return subject(r.Name) }
+
 // Without is the fact that makes it an image that is not on a pool: a copy takes the place of what was
 // imported there; without one, the image is forgotten. False: it was not on the pool.
 func (r Record) Without(pool string) (f ledger.Fact, had bool, err error) {
@@ -52,7 +58,7 @@ func (r Record) Without(pool string) (f ledger.Fact, had bool, err error) {
 	had = r.Pool == pool || len(copies) < len(r.Copies)
 	if r.Copies = copies; r.Pool == pool {
 		if len(copies) == 0 {
-			return ledger.Fact{Key: r.key()}, had, nil
+			return r.Forget(), had, nil
 		}
 		r.Pool, r.Dataset, r.GUID, r.Copies = copies[0].Pool, copies[0].Dataset, copies[0].GUID, copies[1:]
 	}
@@ -159,8 +165,8 @@ const (
 	Unseen  = "unknown" // it is on none of the pools that answer
 )
 
-// status compares a record with what was seen.
-func status(r Record, inv *inventory.Inventory) Status {
+// StatusOf compares a record with what was seen.
+func StatusOf(r Record, inv *inventory.Inventory) Status {
 	s := Status{Record: r, State: Missing, Reason: r.unseen(inv), Clones: clonesOf(r, inv)}
 	if s.Reason != "" {
 		s.State = Unseen

@@ -59,12 +59,12 @@ func TestStatus(t *testing.T) {
 		"ready 9 tank/clone": {volume, kept, {Name: "tank/clone", Origin: "tank/v@image"}},
 		"ready 9 tank/v@own": {volume, kept, {Name: "tank/v@own", Type: zfs.TypeSnapshot}},
 	} {
-		s := status(r, inventory.Of(inventory.Listings{Datasets: append(datasets, pool)}))
+		s := StatusOf(r, inventory.Of(inventory.Listings{Datasets: append(datasets, pool)}))
 		if got := strings.Join([]string{s.State, map[bool]string{true: "9", false: "0"}[s.Used == 9], strings.Join(s.Clones, ",")}, " "); got != strings.TrimRight(want, " ")+map[bool]string{true: " ", false: ""}[len(s.Clones) == 0] {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if s := status(r, inventory.Of(inventory.Listings{Pools: []zfs.Pool{{Name: "tank", Health: "UNAVAIL"}}})); s.State != Unseen || s.Reason != "pool tank is UNAVAIL" {
+	if s := StatusOf(r, inventory.Of(inventory.Listings{Pools: []zfs.Pool{{Name: "tank", Health: "UNAVAIL"}}})); s.State != Unseen || s.Reason != "pool tank is UNAVAIL" {
 		t.Errorf("%+v", s)
 	}
 	d := removal(r, inventory.Of(inventory.Listings{Datasets: []zfs.Dataset{other, kept}}))
@@ -103,10 +103,10 @@ func TestACopyTakesThePlaceOfWhatIsLost(t *testing.T) {
 	whole := append(pools, zfs.Dataset{Name: "new/v", GUID: "9", Type: zfs.TypeVolume, Used: 5}, zfs.Dataset{Name: "new/v@image", Type: zfs.TypeSnapshot})
 	inv := inventory.Of(inventory.Listings{Datasets: whole})
 	d, now, err := kept(r, inv)
-	if s := status(now, inv); err != nil || len(d.OnSuccess) != 1 || now.Pool != "new" || len(now.Copies) != 1 || now.Copies[0].Pool != "big" || s.State != Ready || s.Used != 5 {
+	if s := StatusOf(now, inv); err != nil || len(d.OnSuccess) != 1 || now.Pool != "new" || len(now.Copies) != 1 || now.Copies[0].Pool != "big" || s.State != Ready || s.Used != 5 {
 		t.Errorf("%+v, %+v, %v", now, s, err)
 	}
-	if s := status(r, inventory.Of(inventory.Listings{Datasets: pools})); s.State != Missing {
+	if s := StatusOf(r, inventory.Of(inventory.Listings{Datasets: pools})); s.State != Missing {
 		t.Errorf("%+v", s)
 	}
 }

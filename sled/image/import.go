@@ -187,9 +187,9 @@ func Import(ctx context.Context, env operation.Env, want Want, pools []string, d
 			switch {
 			case err != nil:
 				return operation.Decision{}, err
-			case there && want.same(is) && status(is, inv).State == Ready:
+			case there && want.same(is) && StatusOf(is, inv).State == Ready:
 				d, now, err := kept(is, inv)
-				made = status(now, inv)
+				made = StatusOf(now, inv)
 				return d, err
 			case there && (!want.same(is) || !lost(is, inv)):
 				return operation.Decision{}, &ExistsError{Record: is}

@@ -31,7 +31,7 @@ func (m *moving) rehearse(ctx context.Context) error {
 	ask := func(words []string, stdin []byte) error {
 		answer, err := m.Run(ctx, migration.Words(to, append(words, "--dry-run")), stdin)
 		_, err = migration.Asked(to, answer, err)
-		return err
+		return migration.Rehearsed(err)
 	}
 	for _, v := range volumes {
 		held, err := m.held(ctx, v)

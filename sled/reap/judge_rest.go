@@ -223,7 +223,7 @@ func inKernel(s zone.State) bool {
 // records lists what the ledger keeps and the sled does not have. That of an
 // instance stays, because the instance is wanted; those of bases and holds go.
 func (k known) records(f Findings) []Object {
-	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfLocalDisks(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfVolumes(f), k.recordsOfSnapshots(f), k.recordsOfIntents(f))
+	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfLocalDisks(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfVolumes(f), k.recordsOfImages(f), k.recordsOfSnapshots(f), k.recordsOfIntents(f))
 	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return gone
 }
@@ -298,7 +298,7 @@ func (k known) recordsOfHolds(f Findings) (gone []Object) {
 
 func (k known) recordsOfIntents(f Findings) (gone []Object) {
 	for _, died := range k.died {
-		if k.nobodyResumes(died) && !f.remains(died) {
+		if k.nobodyResumes(f, died) && !f.remains(died) {
 			about := map[string]string{}
 			for _, o := range died.Makes {
 				about[o.Kind+" "+o.Name] = o.Identity
@@ -312,15 +312,19 @@ func (k known) recordsOfIntents(f Findings) (gone []Object) {
 
 // nobodyResumes says whether an intent is of a run that no later one takes up:
 // one on a lone object, or on an instance that is deleted.
-func (k known) nobodyResumes(died operation.OpenIntent) bool {
+func (k known) nobodyResumes(f Findings, died operation.OpenIntent) bool {
 	id, ofInstance := strings.CutPrefix(died.Subject, "instance/")
 	_, recorded := k.instances[id]
 	if v, ofVolume := k.volumeOf(died.Subject); ofVolume {
-		return v.GUID == "" // there is none, or it was never finished and goes
+		return v.GUID == "" || k.removed(f, v) // there is none, or it was never finished and goes
 	}
 	if strings.HasPrefix(died.Subject, naming.KeySnapshot) {
 		r, recorded := k.snapshots[died.Subject]
 		return !recorded || r.Unfinished()
+	}
+	if strings.HasPrefix(died.Subject, naming.KeyImage) {
+		r, recorded := k.imageOf(died.Subject) // a deletion is given again
+		return len(died.Removes) == 0 || !recorded || k.halfDeleted(r, f)
 	}
 	ofLocalDisk := strings.HasPrefix(died.Subject, naming.KeyLocalDisk)
 	return ofInstance && !recorded || ofLocalDisk || slices.Contains([]string{"vnic", vpc.Subject, bundle.Subject}, died.Subject)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/volume"
@@ -111,12 +112,24 @@ func (k known) recordsOfVolumes(f Findings) (gone []Object) {
 		o := Object{Kind: KindRecord, Name: volume.Subject(v.ID), Identity: v.GUID, Verdict: StaleRec, final: true,
 			about:  map[string]string{KindVolume + " " + dataset: v.GUID},
 			Reason: "of volume " + v.Name + ", whose dataset is gone; volume delete forgets it"}
-		if v.GUID == "" {
+		switch {
+		case v.GUID == "":
 			o.Reason, o.final = "of volume create, which did not end; nothing of it is left", false
+		case k.removed(f, v):
+			o.Reason, o.final = "of volume "+v.Name+", whose deletion did not end; nothing of it is left", false
 		}
 		gone = append(gone, o)
 	}
 	return gone
+}
+
+// removed says whether a volume is gone by a run that died as it deleted the volume.
+func (k known) removed(f Findings, v volume.Record) bool {
+	return !f.hasVolume(v) && f.lost(v.Dataset) == "" && slices.ContainsFunc(k.died, func(run operation.OpenIntent) bool {
+		return slices.ContainsFunc(run.Removes, func(o operation.Object) bool {
+			return o.Kind == KindVolume && o.Name == v.Dataset && o.Identity == v.GUID
+		})
+	})
 }
 
 // volume destroys what is left of a volume that was never finished, with the snapshot that it was being

@@ -3,6 +3,7 @@ package reap
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/engine/bundle"
@@ -329,6 +330,9 @@ func (k known) stale(o Object) []ledger.Fact {
 		if volume.Subject(v.ID) == o.Name {
 			return []ledger.Fact{v.Forget()}
 		}
+	}
+	if id, is := strings.CutPrefix(o.Name, naming.KeyImage); is {
+		return []ledger.Fact{k.images[id].Forget()}
 	}
 	if r, is := k.snapshots[o.Name]; is {
 		return []ledger.Fact{r.Forget()}

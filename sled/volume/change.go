@@ -83,7 +83,8 @@ func (r Record) there(inv *inventory.Inventory) (zfs.Dataset, error) {
 	case why != "":
 		return is, &UnseenError{What: fmt.Sprintf("volume %q cannot be seen", r.Name), Why: why}
 	case !there:
-		return is, &UnseenError{What: fmt.Sprintf("volume %q is missing", r.Name), Why: "dataset " + r.Dataset + " is gone"}
+		state, why := r.absent(inv)
+		return is, &UnseenError{What: fmt.Sprintf("volume %q %s", r.Name, map[State]string{Missing: "is missing", Differs: "has another name"}[state]), Why: why}
 	case !r.is(is):
 		return is, &TakenError{Dataset: r.Dataset, Marked: mark(is) != ""}
 	}

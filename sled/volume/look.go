@@ -124,7 +124,7 @@ func (r Record) state(inv *inventory.Inventory) (State, string) {
 	case r.GUID == "":
 		return Making, "volume create has not ended"
 	case !there:
-		return Missing, "dataset " + r.Dataset + " is gone"
+		return r.absent(inv)
 	case !r.is(d):
 		return Differs, "dataset " + r.Dataset + " is another one"
 	case keyless(inv, r.Pool):
@@ -135,6 +135,17 @@ func (r Record) state(inv *inventory.Inventory) (State, string) {
 		return Arrives, "it moves here with instance " + r.Arrives
 	}
 	return Ready, ""
+}
+
+// absent is the state of a volume whose dataset is gone: a rename that was killed, or somebody else, has given it another name.
+func (r Record) absent(inv *inventory.Inventory) (State, string) {
+	all, _ := inv.Datasets()
+	for _, d := range all {
+		if r.is(d) {
+			return Differs, "it has become dataset " + d.Name + ": to finish a rename, give it again"
+		}
+	}
+	return Missing, "dataset " + r.Dataset + " is gone"
 }
 
 // is reports whether a dataset is the volume: the one that was made for it, or, where that did not

@@ -131,6 +131,14 @@ func (s *Operator) Tuned(ctx context.Context, h host.Host, line string, by func(
 	return Answer{exit, out.String(), errs.String()}
 }
 
+// Fed is on, by somebody who gives it something to read.
+func (s *Operator) Fed(ctx context.Context, h host.Host, line, input string) Answer {
+	return s.Tuned(ctx, h, line, func(env *cli.Env, run func(context.Context) int) int {
+		Feed(env, []byte(input))
+		return run(ctx)
+	})
+}
+
 // Feed is what a run reads from standard input.
 func Feed(env *cli.Env, text []byte) {
 	env.Streams.In.Reader = strings.NewReader(string(text))

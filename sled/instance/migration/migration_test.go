@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
 )
 
@@ -111,6 +112,7 @@ func TestRefusalsOfATarget(t *testing.T) {
 		message string
 	}{
 		"it has taken all back":           {Answer{Exit: 1, Stderr: []byte("sledctl: warning: x\n" + told(1, "[]") + "\n")}, nil, true, "sled2: not today"},
+		"it refuses":                      {Answer{Exit: 8, Stderr: []byte(told(8, "[]"))}, nil, true, "sled2: not today"},
 		"it has left something":           {Answer{Exit: 3, Stderr: []byte(told(3, `["zone z"]`))}, nil, false, "sled2: not today"},
 		"another one is at work":          {Answer{Exit: 6, Stderr: []byte(told(6, "[]"))}, nil, false, "sled2: not today"},
 		"it says another code":            {Answer{Exit: 255, Stderr: []byte(told(1, "[]"))}, nil, false, ""},
@@ -123,6 +125,9 @@ func TestRefusalsOfATarget(t *testing.T) {
 		got := refusalOf("sled2", c.answer, c.err)
 		if got.clean() != c.clean || c.message != "" && got.Error() != c.message {
 			t.Errorf("%s: clean %v: %v", name, got.clean(), got)
+		}
+		if refused := fault.Of(Rehearsed(got)) == fault.Refused; refused != (name == "it refuses") {
+			t.Errorf("%s: its kind is %v", name, got.Kind())
 		}
 	}
 }

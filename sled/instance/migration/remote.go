@@ -57,8 +57,8 @@ type RemoteError struct {
 	// all: else nothing is known of the outcome of it.
 	Leftovers []string
 	Said      bool
-	Hint      string
-	Err       error // why it could not be run
+	Advice    string // its hint, for who works there
+	Err       error  // why it could not be run
 }
 
 // Error names the sled that answered.
@@ -79,13 +79,51 @@ func (*RemoteError) Kind() fault.Kind { return fault.Failed }
 // Unwrap gives the cause.
 func (e *RemoteError) Unwrap() error { return e.Err }
 
+// RehearsalError is another sled that has said, when it was asked for a dry run, that it could not do what it was to do.
+// Nothing is changed anywhere.
+type RehearsalError struct{ *RemoteError }
+
+// Rehearsed is an error of a dry run.
+func Rehearsed(err error) error {
+	if refused, is := errors.AsType[*RemoteError](err); is && refused.Said {
+		return &RehearsalError{refused}
+	}
+	return err
+}
+
+// Kind is that of the other sled's own error.
+func (e *RehearsalError) Kind() fault.Kind {
+	switch e.Exit {
+	case exitConflict:
+		return fault.Conflict
+	case exitRefused:
+		return fault.Refused
+	}
+	return fault.Failed
+}
+
+// Unwrap gives what the other sled said.
+func (e *RehearsalError) Unwrap() error { return e.RemoteError }
+
+// Hint is what the other sled's sledctl would have its operator do.
+func (e *RehearsalError) Hint() string {
+	if e.Advice == "" {
+		return ""
+	}
+	return "to repair it there, on " + e.Peer + ": " + e.Advice
+}
+
 // clean says that it told its end, and left nothing, or was never begun.
 func (e *RemoteError) clean() bool {
 	return e.Err != nil && e.Exit < 0 || e.Said && len(e.Leftovers) == 0 && e.Exit != exitLocked
 }
 
-// exitLocked is the exit code of a sledctl that found another one at work.
-const exitLocked = 6
+// Exit codes of a sledctl: what is there differs from what was asked for, another one is at work, something must be so first.
+const (
+	exitConflict = 5
+	exitLocked   = 6
+	exitRefused  = 8
+)
 
 // refusalOf reads what a sledctl that failed has said: its last line, in JSON.
 func refusalOf(peer string, a Answer, err error) *RemoteError {
@@ -100,7 +138,7 @@ func refusalOf(peer string, a Answer, err error) *RemoteError {
 		Hint    string   `json:"hint"`
 	}
 	if json.Unmarshal([]byte(e.Message), &told) == nil && told.Kind == "Error" && told.Exit == a.Exit && told.Left != nil {
-		e.Message, e.Leftovers, e.Hint, e.Said = told.Message, told.Left, told.Hint, true
+		e.Message, e.Leftovers, e.Advice, e.Said = told.Message, told.Left, told.Hint, true
 	}
 	return e
 }
