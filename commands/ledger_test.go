@@ -117,7 +117,7 @@ func statefully() []string {
 	return []string{
 		"status", "agent --listen unix:/nowhere/agent.sock", "nics list", "nics sync",
 		"base list", "base ensure", "base retire propolis_base_11111111_1",
-		"image list", "image get a", "image delete a", "image prune", "image export a b", "image import ../image/testdata/disk.xz",
+		"image list", "image get a", "image delete a", "image prune", "image export a b", "image import ../image/testdata/disk.xz", "image fetch http://images.example/a",
 		"events", "history", "trace", "trace --list", "trace " + uuid,
 		"instance list", "instance get a", "instance get a -o toml", "instance get a --diff", "instance ensure a", "instance ensure --all", "instance start a", "instance stop a", "instance stop --all",
 		"instance reboot a", "instance migrate a --to b", "instance delete a", "instance adopt --all", "instance history a", "instance logs a", "instance logs a -f", "instance watch a", "instance wait a --for running", "instance console a", "instance ensure a --degraded",

@@ -115,6 +115,11 @@ func DeviceLine(name, what string) Line {
 	return Line{Kind: LineFile, Text: "dd of=" + Quote(name) + " # " + what}
 }
 
+// ReceiveLine is the line of what another machine sends and a file takes, all or the rest of it.
+func ReceiveLine(name, from string) Line {
+	return Line{Kind: LineFile, Text: "curl -C - -o " + Quote(name) + " " + Quote(from)}
+}
+
 // ChmodLine is the line of a change of mode.
 func ChmodLine(name string, mode fs.FileMode) Line {
 	return Line{Kind: LineFile, Text: fmt.Sprintf("chmod %04o %s", mode.Perm(), Quote(name))}

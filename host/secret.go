@@ -31,6 +31,16 @@ func OpenDevice(f Files, name, what string) (File, error) {
 	return openSecret(f, name, os.O_WRONLY, DeviceLine(name, what))
 }
 
+// OpenReceived opens a file that takes what another machine sends: at its end, or in the place of what it holds. It is made if it is absent, with
+// mode 0600. When it is closed, one line stands in a trace for all that was written: it may be as large as a disk.
+func OpenReceived(f Files, name, from string, more bool) (File, error) {
+	flag := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if more {
+		flag = os.O_WRONLY | os.O_APPEND
+	}
+	return openSecret(f, name, flag, ReceiveLine(name, from))
+}
+
 // secretMode is the mode of a file that holds a secret.
 const secretMode fs.FileMode = 0o600
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/propolis"
+	"github.com/sledctl/sledctl/sim/web"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/packages"
 	"github.com/sledctl/sledctl/sim/world/zones"
@@ -21,7 +22,7 @@ import (
 // from the global zone. Without one the error is that of connect(2): a host
 // that does not exist cannot be reached, one that exists refuses. The data
 // centre's NAPI and the control plane are reached by the address that each is
-// known by, a name or not; so is a control plane that is near another sled of the rack.
+// known by, a name or not; so are a web server, and a control plane that is near another sled of the rack.
 func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var near http.Handler
 	if err := h.sled.world.View(ctx, func(tx *world.Tx) error {
@@ -30,6 +31,8 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 			near = napi.Handler(h.sled.world)
 		case tx.State.Nexus != nil && tx.State.Nexus.Address == address:
 			near = h.sled.planeHandler(h.sled.world)
+		case tx.State.Web != nil && tx.State.Web.Address == address:
+			near = web.Handler(h.sled.world)
 		case address == packages.Server && tx.State.Mode == world.OmniOS:
 			near = http.NotFoundHandler()
 		}
@@ -48,6 +51,9 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 		return h.sled.connect(near, nil), nil
 	}
 	to, err := netip.ParseAddrPort(address)
+	if name, _, serr := net.SplitHostPort(address); err != nil && serr == nil && net.ParseIP(name) == nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}}
+	}
 	if err != nil || network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "not an IP address and port", Addr: address}}
 	}

@@ -60,6 +60,9 @@ func argv(words []string) []string {
 			kept[i] = word
 		default:
 			kept[i] = regexp.MustCompile(`://[^/@]*@`).ReplaceAllString(word, "://...@")
+			if address, _, asks := strings.Cut(kept[i], "?"); asks { // the signature of a download, say
+				kept[i] = address + "?..."
+			}
 		}
 	}
 	return kept

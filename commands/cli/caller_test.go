@@ -32,12 +32,12 @@ func TestCallerTakesTheRestFromTheEnvironment(t *testing.T) {
 
 // What is kept of a command line has no password and no document in it.
 func TestArgvHasNoSecret(t *testing.T) {
-	words := []string{"instance", "migrate", "web1", "--to-command", "sshpass -p hush ssh b", "--to-command=sshpass -p hush", "--agent", "https://me:hush@sled:1", `{"base64":"hush"}`, "--wait"}
+	words := []string{"instance", "migrate", "web1", "--to-command", "sshpass -p hush ssh b", "--to-command=sshpass -p hush", "--agent", "https://me:hush@sled:1", `{"base64":"hush"}`, "--wait", "https://h/disk?signature=hush"}
 	kept := strings.Join(argv(words), " ")
 	if strings.Contains(kept, "hush") {
 		t.Errorf("kept: %s", kept)
 	}
-	if want := "instance migrate web1 --to-command (a command) --to-command=(a command) --agent https://...@sled:1 (a document) --wait"; kept != want {
+	if want := "instance migrate web1 --to-command (a command) --to-command=(a command) --agent https://...@sled:1 (a document) --wait https://h/disk?..."; kept != want {
 		t.Errorf("kept: %s\nwant: %s", kept, want)
 	}
 }

@@ -202,13 +202,14 @@ func (p *Progress) Moves(verb, name, to string) func(phase string) {
 // Copies shows how far a step has copied: what it returns takes the bytes that are done, of how many.
 func (p *Progress) Copies() func(done, of int64) {
 	var since time.Time
+	var begun int64
 	return func(done, of int64) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if since.IsZero() {
-			since = p.now()
+			since, begun = p.now(), done
 		}
-		p.copied = progress.Copied(done, of, p.now().Sub(since)) // drawn with the next tick
+		p.copied = progress.Copied(begun, done, of, p.now().Sub(since)) // drawn with the next tick
 	}
 }
 

@@ -23,6 +23,7 @@ type Config struct {
 	Names    Names    `toml:"names"`
 	Instance Instance `toml:"instance"`
 	Bundle   Bundle   `toml:"bundle"`
+	Image    Image    `toml:"image"`
 	Agent    Agent    `toml:"agent"`
 	Nexus    Nexus    `toml:"nexus"`
 	NICs     NICs     `toml:"nics"`
@@ -110,6 +111,11 @@ type Instance struct {
 type Bundle struct {
 	Directory string `toml:"directory" default:"" doc:"bundles of zones; empty: the debug datasets of the U.2s, else of the M.2s, else the directory of the package"`
 	MaxSize   Size   `toml:"max_size" default:"1G" doc:"space for all bundles of one place, where the oldest are removed; 0: sledctl takes none by itself"`
+}
+
+// Image is where images come from.
+type Image struct {
+	Directory string `toml:"directory" default:"" doc:"downloads until they have become images; empty: the debug datasets of the U.2s, else of the M.2s, else the directory of the package"`
 }
 
 // Agent is how sledctl agent answers.

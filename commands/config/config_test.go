@@ -135,6 +135,8 @@ reservoir = "64G"
 [bundle]
 directory = "/var/crash/zones"
 max_size = "3G"
+[image]
+directory = "/data/images"
 [agent]
 listen = ["unix:/a.sock", "tcp:127.0.0.1:1"]
 tombstone_ttl = "90s"
@@ -173,6 +175,7 @@ func all() config.Config {
 		Names:    config.Names{ZonePrefix: "z_", BasePrefix: "b_", VNICPrefix: "v_", GuestPrefix: "g_"},
 		Instance: config.Instance{CPUs: 4, Memory: 8 << 30, Reservoir: config.Reservoir{Size: 64 << 30}},
 		Bundle:   config.Bundle{Directory: "/var/crash/zones", MaxSize: 3 << 30},
+		Image:    config.Image{Directory: "/data/images"},
 		Agent:    config.Agent{Listen: []string{"unix:/a.sock", "tcp:127.0.0.1:1"}, TombstoneTTL: config.Duration(90 * time.Second)},
 		Nexus:    config.Nexus{URL: "http://10.0.0.1:12221", Mode: "doorbell", RackID: "c19a698f-c6f9-4a17-ae30-20d711b8f7dc", SledID: "5b6f33bb-9c0c-4a3c-8e5f-2d6b1c0b7a11"},
 		NICs: config.NICs{
@@ -307,6 +310,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a time without a unit":          {"[agent]\ntombstone_ttl = \"5\"", "", `sled.toml:2: agent.tombstone_ttl: 5 is not a time above 0: "90s", "5m", "24h"`},
 		"a control plane without a port": {"[nexus]\nurl = \"http://fd00::1\"", "", `sled.toml:2: nexus.url: "http://fd00::1": want http://ADDRESS:PORT`},
 		"a way that is none":             {"[nexus]\nmode = \"bell\"", "", `sled.toml:2: nexus.mode: "bell": want doorbell, upcall, auto or off`},
+		"downloads in a relative place":  {"[image]\ndirectory = \"images\"", "", `sled.toml:2: image.directory: "images" is not an absolute name: /a/b`},
 		"bundles in a relative place":    {"[bundle]\ndirectory = \"crash\"", "", `sled.toml:2: bundle.directory: "crash" is not an absolute name: /a/b`},
 		"half a MiB":                     {"[instance]\nmemory = 524288", "", `sled.toml:2: instance.memory: 524288 bytes is not a whole number of MiB`},
 		"two things":                     {"[instance]\ncpus = 0\nmemory = 1", "", "2 settings are wrong\n  sled.toml:2: instance.cpus: 0 is not between 1 and 254\n  sled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},

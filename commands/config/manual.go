@@ -75,6 +75,7 @@ func manual() map[string]entry {
 
 		"bundle.directory": {aDirectory + " that exists", "/var/crash/zones"},
 		"bundle.max_size":  {"size", "4G"},
+		"image.directory":  {aDirectory + " that exists", "/data/downloads"},
 
 		"agent.listen":        {"list of unix:/NAME and tcp:ADDRESS:PORT", "unix:/var/run/sledctl/agent.sock,tcp:127.0.0.1:12345"},
 		"agent.token_file":    {"file that only its owner may read, at most 64 KiB; tokens of at least 32 characters", "/etc/sledctl/tokens"},

@@ -34,6 +34,7 @@ func (c Config) validate(where map[string]string, partial func(section string) b
 	c.Names.validate(v)
 	c.Instance.validate(v)
 	c.Bundle.validate(v)
+	c.Image.validate(v)
 	c.Nexus.validate(v)
 	c.NICs.validate(v)
 	return v.problems
@@ -207,6 +208,12 @@ func (i Instance) validate(v *validator) {
 func (b Bundle) validate(v *validator) {
 	if b.Directory != "" {
 		v.absolute("bundle.directory", b.Directory)
+	}
+}
+
+func (i Image) validate(v *validator) {
+	if i.Directory != "" {
+		v.absolute("image.directory", i.Directory)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 
 // New is the command image.
 func New(env *cli.Env) *cobra.Command {
-	cmd := cli.Group("image", "Import, list and delete disk images", "")
-	cmd.AddCommand(newImport(env), newList(env), newGet(env), newDelete(env), newPrune(env), newExport(env))
+	cmd := cli.Group("image", "Import, download, list and delete disk images", "")
+	cmd.AddCommand(newImport(env), newFetch(env), newList(env), newGet(env), newDelete(env), newPrune(env), newExport(env))
 	return cmd
 }
 
@@ -150,16 +150,20 @@ func newPrune(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Delete every image that no disk was cloned from",
-		Long: `Delete every image that no disk was cloned from. It prints the names of those that it has deleted; -n shows what would
-be deleted.`,
+		Long: `Delete every image that no disk was cloned from, and what is left of downloads that did not become images. It prints the names
+of those that it has deleted; -n shows what would be deleted.`,
 		Example: `  sledctl image prune -n`,
 		Args:    cobra.NoArgs,
 		RunE: env.Run(func(ctx context.Context, _ []string) error {
-			_, op, err := env.Operation()
+			c, op, err := env.Operation()
 			if err != nil {
 				return err
 			}
 			names, reports, err := image.Prune(ctx, op, m.Dry())
+			if err == nil {
+				files, more, failed := image.PruneDownloads(ctx, op, c.Image.Directory, m.Dry())
+				names, reports, err = append(names, files...), append(reports, more...), failed
+			}
 			switch {
 			case err != nil:
 				return failure.WithReport(err, reports...)

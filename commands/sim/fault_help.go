@@ -87,7 +87,14 @@ Faults of the control plane (--match "nexus METHOD PATH", e.g. "nexus POST /vmms
     nexus-html       another program answers: 200, with a page
     nexus-talk       the answer is not HTTP
     nexus-slow       answers --delay later
-    nexus-lost       answers as if it had accepted, and does nothing`
+    nexus-lost       answers as if it had accepted, and does nothing
+
+Faults of the web server (--match "web METHOD PATH"; see sim web):
+
+    web-fail         answers with the status --exit
+    web-html         answers 200, with a page
+    web-cut          breaks off after half of what it was to send
+    web-stall        sends half of it, and then nothing`
 
 const faultExamples = `  sledctl sim fault add fail --match "zoneadm clone" --times 1 --stderr "cannot create" --exit 1
   sledctl sim fault add busy --match "dladm delete-vnic" --times 3

@@ -24,7 +24,7 @@ func New(env *cli.Env) *cobra.Command {
 The simulated sled answers illumos' commands as a real sled does. It is kept in a directory, which --host sim:DIR names; without, sledctl
 creates one on first use. sledctl appends what its Propolis servers are asked and answer to the file that SLEDCTL_SIM_EXCHANGES names, one
 JSON object per line.`)
-	cmd.AddCommand(newInit(env), newImport(env), newDrill(env), newShow(env), newShell(env), newReboot(env), newDisk(env), newFault(env), newConnect(env), newNAPI(env), newNexus(env))
+	cmd.AddCommand(newInit(env), newImport(env), newDrill(env), newShow(env), newShell(env), newReboot(env), newDisk(env), newFault(env), newConnect(env), newNAPI(env), newNexus(env), newWeb(env))
 	return cmd
 }
 

@@ -140,7 +140,7 @@ func nameIn(record []byte) string {
 // gone says whether a subject is deleted, of those that are created under a new id or name each time: what was kept
 // of each would never be removed.
 func gone(view ledger.View, subject string, recorded bool, facts []ledger.Fact) bool {
-	for _, prefix := range []string{naming.KeyInstance, naming.KeyVolume, naming.KeyLocalDisk, naming.KeySnapshot} {
+	for _, prefix := range []string{naming.KeyInstance, naming.KeyVolume, naming.KeyLocalDisk, naming.KeySnapshot, naming.SubjectDownload} {
 		if strings.HasPrefix(subject, prefix) {
 			return !recorded
 		}

@@ -36,6 +36,9 @@ const (
 	KeyLast       = "last/"   // last/SUBJECT: the operation on it that ended last
 )
 
+// SubjectDownload begins the subject of what downloads for an image, which has no record.
+const SubjectDownload = "download/"
+
 // Key is a beginning of keys, and who writes below it.
 type Key struct{ Prefix, Owner string }
 

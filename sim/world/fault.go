@@ -64,7 +64,7 @@ func FaultNames() []string {
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease, FaultSlowLink,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 		FaultCrash, FaultDrop, FaultOldServer, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,
-	}, append(napiFaults(), nexusFaults()...)...)
+	}, slices.Concat(napiFaults(), nexusFaults(), webFaults())...)
 }
 
 // Delays says that a fault is nothing without a Delay.
@@ -170,3 +170,13 @@ const (
 	FaultNoLease    = "no-lease"    // no DHCP server answers
 	FaultSlowLink   = "slow-link"   // show-linkprop looks at a link for Delay longer; words: the command line, the link
 )
+
+// The faults of a web server. Their words are its name, the method and the path: "web GET /disk.img".
+const (
+	FaultWebFail  = "web-fail"  // answers with the status Exit
+	FaultWebHTML  = "web-html"  // answers with a page, and status 200
+	FaultWebCut   = "web-cut"   // breaks off after half of what it was to send
+	FaultWebStall = "web-stall" // sends half of it, and then nothing
+)
+
+func webFaults() []string { return []string{FaultWebFail, FaultWebHTML, FaultWebCut, FaultWebStall} }

@@ -85,3 +85,9 @@ func (w *World) NameOf(ctx context.Context, other *World) (string, error) {
 	n, err := w.neighbour(ctx, func(n Neighbour) bool { return n.World == other || w.dir != "" && n.World.dir == other.dir })
 	return n.Name, err
 }
+
+// Web is a web server that the sled can reach, with the files of a directory of the machine that simulates it.
+type Web struct {
+	Address string `json:"address"` // HOST:PORT
+	Dir     string `json:"dir"`
+}

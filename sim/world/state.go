@@ -60,6 +60,8 @@ type State struct {
 	NAPI  *NAPI  `json:"napi,omitempty"`  // of the data centre; nil: there is none
 	Nexus *Nexus `json:"nexus,omitempty"` // the control plane; nil: there is none
 
+	Web *Web `json:"web,omitempty"` // of images; nil: there is none
+
 	undecoded *undecoded // nil: all was looked at
 	datasets  *datasetIndex
 }

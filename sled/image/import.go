@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/image"
+	"github.com/sledctl/sledctl/sled/image/checksum"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -65,10 +66,15 @@ type DigestError struct{ File, Is, Want string }
 
 // Error shows both.
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("the SHA-256 of %s is %s, and not %s", e.File, e.Is, e.Want)
+	return fmt.Sprintf("the %s of %s is %s, and not %s", checksum.Digest(e.Want).Name(), e.File, e.Is, e.Want)
 }
 
 func (*DigestError) Kind() fault.Kind { return fault.Refused }
+
+// Hint says what may be wrong.
+func (*DigestError) Hint() string {
+	return "find the digest where the file is published: the file may have been replaced there, or changed on its way"
+}
 
 // Open recognises what a file holds, and compares its SHA-256 with what it must be, if that is
 // not empty; else that is found out while the disk is written. Errors: *image.Refused, *DigestError; those of reading.

@@ -303,8 +303,12 @@ func (k known) recordsOfIntents(f Findings) (gone []Object) {
 			for _, o := range died.Makes {
 				about[o.Kind+" "+o.Name] = o.Identity
 			}
+			left := "nothing of it is left"
+			if strings.HasPrefix(died.Subject, naming.SubjectDownload) {
+				left = "what has come is kept for the next"
+			}
 			gone = append(gone, Object{Kind: KindRecord, Name: recordOfIntent(died), Identity: died.ID, Verdict: StaleRec, about: about,
-				Reason: "of " + died.Verb + ", which did not end; nothing of it is left"})
+				Reason: "of " + died.Verb + ", which did not end; " + left})
 		}
 	}
 	return gone
@@ -326,8 +330,8 @@ func (k known) nobodyResumes(f Findings, died operation.OpenIntent) bool {
 		r, recorded := k.imageOf(died.Subject) // a deletion is given again
 		return len(died.Removes) == 0 || !recorded || k.halfDeleted(r, f)
 	}
-	ofLocalDisk := strings.HasPrefix(died.Subject, naming.KeyLocalDisk)
-	return ofInstance && !recorded || ofLocalDisk || slices.Contains([]string{"vnic", vpc.Subject, bundle.Subject}, died.Subject)
+	lone := strings.HasPrefix(died.Subject, naming.KeyLocalDisk) || strings.HasPrefix(died.Subject, naming.SubjectDownload)
+	return ofInstance && !recorded || lone || slices.Contains([]string{"vnic", vpc.Subject, bundle.Subject}, died.Subject)
 }
 
 // remains says whether something that a run was making is there, and stays.

@@ -67,7 +67,7 @@ func Commands() []Command {
 	add(asks, "instance keeper", "instance reboot", "propolis ensure", "propolis nmi", "propolis reboot", "propolis run", "propolis stop")
 	add(writes("dladm", "opteadm"), "vnic create")
 	add(writes("dladm"), "vnic delete")
-	add(writes("zfs"), "image delete", "image import", "image prune", "instance export", "instance snapshot create", "instance snapshot delete", "instance snapshot rollback", "ledger heal", "storage local-disk delete", "storage local-disk ensure", "storage rekey", "volume create", "volume delete", "volume receive", "volume rename", "volume resize")
+	add(writes("zfs"), "image delete", "image fetch", "image import", "image prune", "instance export", "instance snapshot create", "instance snapshot delete", "instance snapshot rollback", "ledger heal", "storage local-disk delete", "storage local-disk ensure", "storage rekey", "volume create", "volume delete", "volume receive", "volume rename", "volume resize")
 	add(writes("chmod", "zfs", "zpool"), "storage format")
 	add(writes("zlogin"), "instance adopt", "zone address", "zone bundle create", "zone exec")
 	add(writes("svcadm", "zlogin"), "propolis start")

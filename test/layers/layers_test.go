@@ -108,7 +108,7 @@ func layers() map[string]place {
 		"sled/moves":         {layer: 4},
 		"sled/doctor":        {layer: 4}, // status shows its last result
 
-		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/bundles": {layer: 3}, "sled/image": {layer: 3}, "sled/localdisk": {layer: 3}, "sled/vpc": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/volume": {layer: 3}, "sled/snapshot": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
+		"sled/storage": {layer: 3}, "sled/network": {layer: 3}, "sled/base": {layer: 3}, "sled/bundles": {layer: 3}, "sled/image": {layer: 3}, "sled/image/checksum": {layer: 3, below: 1}, "sled/image/download": {layer: 3, below: 1}, "sled/localdisk": {layer: 3}, "sled/vpc": {layer: 3}, "sled/instance": {layer: 3}, "sled/nicsync": {layer: 3}, "sled/memory": {layer: 3}, "sled/volume": {layer: 3}, "sled/snapshot": {layer: 3}, "sled/rights": {layer: 3}, "sled/probe": {layer: 3},
 
 		// Above their parent: what asks for an instance, and who follows one.
 		"sled/instance/documents": {layer: 3, below: -1}, "sled/instance/watch": {layer: 3, below: -1}, "sled/instance/comparison": {layer: 3, below: -1}, "sled/instance/logs": {layer: 3, below: -1}, "sled/instance/keeper": {layer: 3, below: -1},
@@ -127,7 +127,7 @@ func layers() map[string]place {
 		"engine/plan": {layer: 1}, "engine/inventory": {layer: 1}, "engine/ledger": {layer: 1}, "engine/bundle": {layer: 1}, "engine/ledger/format": {layer: 1, below: 1},
 
 		"image": {}, "image/qcow2": {below: 1}, // disks in files: pure
-		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {}, "illumos/opte": {},
+		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/system": {}, "illumos/reservoir": {}, "illumos/processor": {}, "illumos/kstat": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "peer/web": {}, "illumos/naming": {}, "illumos/key": {}, "illumos/ips": {}, "illumos/opte": {},
 		"illumos/ofmt":    {layer: -1}, // how dladm and ipadm print for programs
 		"sled/hardware":   {layer: 3},
 		"illumos/devtree": {layer: -1}, // what a machine is and where its disks are, for the packages of layer 0
@@ -141,7 +141,7 @@ func layers() map[string]place {
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {layer: -3, machine: all}, "host/fault": {layer: -3, below: 1}, "host/lock": {layer: -3, below: 1}, "host/privilege": {layer: -3, below: 1}, "host/device": {layer: -3, below: 1, machine: []use{useFiles}},
-		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/opte": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/propolis/fat": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
+		"sim": sim, "sim/world": sim, "sim/layout": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/world/packages": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/opte": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/propolis/fat": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim, "sim/web": sim,
 		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{"test/sledtest"}, machine: []use{useFiles}},                   // for tests
 		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice", "test/sledtest"}}, // for tests
 		"test/hosttest/expect": {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
@@ -179,6 +179,7 @@ func libraries() map[string][]string {
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"github.com/diskfs/go-diskfs":       {"propolis/cidata"},
 		"golang.org/x/term":                 {"commands/terminal"},
+		"golang.org/x/net":                  {"peer/web"},
 		"github.com/klauspost/compress":     {"image", "image/qcow2"},
 		"github.com/therootcompany/xz":      {"image"},
 		"github.com/creack/pty":             {"docs/pictures"},

@@ -141,6 +141,9 @@ func holdsVolumes(r lattice.Row) bool {
 	return r.Is(lattice.Mode) != lattice.RAMDisk || r.Is(lattice.Disks) != lattice.LoneM2
 }
 
+// roomy says whether downloads have a place, and image prune removes no image that was there before.
+func roomy(r lattice.Row) bool { return withDisks(r) && r.Is(lattice.VMDisks) != lattice.Cloned }
+
 // withDisks says whether there are disks next to the one that was booted from.
 func withDisks(r lattice.Row) bool { return r.Is(lattice.Disks) != lattice.RpoolOnly }
 

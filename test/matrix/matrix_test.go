@@ -130,6 +130,7 @@ func rows() []row {
 		{name: "no base and no spares", config: spared(), noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "an image", line: debian, ends: []string{"image delete debian"}},
+		{name: "a fetched image", fits: roomy, prepare: (*scene).aWebServer, line: "image fetch http://images.example/disk.xz --name debian", ends: []string{"image prune"}},
 		{name: "a volume of an image", adds: true, ready: []string{debian}, line: "volume create db1 --image debian --size 1G", ends: []string{"volume delete db1", "image delete debian"}},
 		{name: "a volume of an image elsewhere", u2: 2, adds: true, copies: true, ready: []string{debian + " --pool oxp_101964cb-a8ae-45ea-8aa0-399e4ead2671"}, line: "volume create db1 --image debian --size 1G --pool oxp_197e2b31-9a15-413e-9b6c-411e859af082", ends: []string{"volume delete db1", "image delete debian"}},
 		{name: "no image", adds: true, ready: []string{debian}, line: "image delete debian", ends: []string{}},

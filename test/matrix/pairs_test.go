@@ -96,3 +96,10 @@ func (s *scene) sent() {
 	s.Command("zfs destroy " + at)
 	s.Run("volume delete away")
 }
+
+// aWebServer has an image.
+func (s *scene) aWebServer() {
+	if err := s.Sled.InitWeb(s.T.Context(), "images.example:80", "../../image/testdata"); err != nil {
+		s.T.Fatal(err)
+	}
+}
