@@ -273,12 +273,15 @@ func (m *moving) dropCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(volumes) == 0 {
+		return nil
+	}
+	held, err := m.held(ctx)
+	if err != nil {
+		return err
+	}
 	for _, v := range volumes {
-		held, err := m.held(ctx, v)
-		if err != nil {
-			return err
-		}
-		if held.Arrives != m.done.Record.ID {
+		if held[v.Name].Arrives != m.done.Record.ID {
 			continue
 		}
 		answer, err := m.Run(ctx, migration.Words(m.to(), []string{"volume", "delete", v.Name, "--yes", "-o", "json"}), nil)

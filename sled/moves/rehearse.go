@@ -33,12 +33,14 @@ func (m *moving) rehearse(ctx context.Context) error {
 		_, err = migration.Asked(to, answer, err)
 		return migration.Rehearsed(err)
 	}
-	for _, v := range volumes {
-		held, err := m.held(ctx, v)
-		if err != nil {
+	var held map[string]Held
+	if len(volumes) > 0 {
+		if held, err = m.held(ctx); err != nil {
 			return err
 		}
-		if held.Kind != "" && held.Arrives == m.done.Record.ID {
+	}
+	for _, v := range volumes {
+		if held[v.Name].Arrives == m.done.Record.ID {
 			continue
 		}
 		if err := ask(SendVolume{Volume: v, Instance: m.done.Record.ID, GUID: noGUID}.words(), nil); err != nil {

@@ -62,12 +62,12 @@ func (m *moving) round(ctx context.Context) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	held, err := m.held(ctx)
+	if err != nil {
+		return 0, err
+	}
 	for _, v := range volumes {
-		held, err := m.held(ctx, v)
-		if err != nil {
-			return bytes, err
-		}
-		step := m.sending(v, taken.Record, earlier, held, &bytes)
+		step := m.sending(v, taken.Record, earlier, held[v.Name], &bytes)
 		if err := step.Do(ctx, m.env.Host); err != nil {
 			return bytes, err
 		}
@@ -118,17 +118,28 @@ type Held struct {
 	Arrives  string `json:"arrives"`  // the instance with which it moves there
 }
 
-// held asks the target. Zero: it has none of the name.
-func (m *moving) held(ctx context.Context, v volume.Record) (h Held, err error) {
-	answer, err := m.Run(ctx, migration.Words(m.to(), []string{"volume", "get", v.Name, "-o", "json"}), nil)
+// held asks the target, once for all volumes, what it has of each, by name. Zero: it has none of the name.
+func (m *moving) held(ctx context.Context) (map[string]Held, error) {
+	answer, err := m.Run(ctx, migration.Words(m.to(), []string{"volume", "list", "-o", "json"}), nil)
 	printed, err := migration.Asked(m.to(), answer, err)
-	if refused, ok := errors.AsType[*migration.RemoteError](err); ok && refused.IsNotFound() {
-		return h, nil
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && (json.Unmarshal(printed, &h) != nil || h.Kind != "Volume") {
-		err = migration.Foreign(m.to(), answer)
+	var list struct {
+		Kind  string `json:"kind"`
+		Items []struct {
+			Name string `json:"name"`
+			Held
+		} `json:"items"`
 	}
-	return h, err
+	if json.Unmarshal(printed, &list) != nil || list.Kind != "VolumeList" {
+		return nil, migration.Foreign(m.to(), answer)
+	}
+	all := map[string]Held{}
+	for _, v := range list.Items {
+		all[v.Name] = v.Held
+	}
+	return all, nil
 }
 
 // sending is the step that sends a volume as a snapshot has it, from where the target is.
