@@ -5,6 +5,7 @@ package copies
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -164,7 +165,37 @@ func (s Settings) take(ctx context.Context, env operation.Env, view ledger.View,
 		return taken{record: r}, err
 	}
 	is, report, err := s.Snapshots.Create(ctx, env, snapshot.Request{Ref: from.ID, Name: "for-" + c.Wanted.Ref, DryRun: c.DryRun, Reuse: true})
-	return taken{record: is.Record, report: report, now: err == nil && !report.Plan.Empty()}, err
+	return taken{record: is.Record, report: report, now: err == nil && !report.Plan.Empty()}, advised(err, view, from, c)
+}
+
+// EarlierError is an instance that no snapshot can be taken of now, and that has an earlier one.
+type EarlierError struct {
+	*snapshot.RunningError
+	Copy, Snapshot string
+}
+
+// Hint names both ways.
+func (e *EarlierError) Hint() string {
+	return e.RunningError.Hint() + "; or, to copy what it held before, run: sledctl instance copy " + e.Instance + " " + e.Copy + " --snapshot " + e.Snapshot
+}
+
+// advised adds to an error that there is an earlier snapshot, the latest.
+func advised(err error, view ledger.View, from record.Record, c Request) error {
+	running, is := errors.AsType[*snapshot.RunningError](err)
+	if !is {
+		return err
+	}
+	all, ferr := snapshot.Of(view, from.ID)
+	var latest snapshot.Record
+	for _, r := range all {
+		if !r.Unfinished() && r.Created.After(latest.Created) {
+			latest = r
+		}
+	}
+	if ferr != nil || latest.Name == "" {
+		return err
+	}
+	return &EarlierError{RunningError: running, Copy: c.Wanted.Ref, Snapshot: latest.Name}
 }
 
 // giveBackTime bounds the removal of a snapshot that is of no more use, beyond the time of the copy.

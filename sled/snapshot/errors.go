@@ -63,7 +63,8 @@ func (*ExistsError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says what can be done.
 func (e *ExistsError) Hint() string {
-	return "choose another name; or remove it: sledctl instance snapshot delete " + e.Of + " " + e.Name
+	return "choose another name; or remove it: sledctl instance snapshot delete " + e.Of + " " + e.Name +
+		"; or, to make a VM of it, run: sledctl instance copy " + e.Of + " NEW --snapshot " + e.Name
 }
 
 // DisksError is an instance whose disks are not fit for a snapshot.
