@@ -33,7 +33,7 @@ func areas() []area {
 		{"OPTE", []string{"illumos/opte"}},
 		{"Addresses and routes: `ipadm`", []string{"illumos/ipadm"}},
 		{"ZFS", []string{"zfs"}},
-		{"Images and volumes", []string{"image", "sled/image", "sled/volume"}},
+		{"Images and volumes", []string{"image", "sled/image", "peer/web", "sled/volume"}},
 		{"Disks", []string{"illumos/devtree", "illumos/disk", "sled/storage", "sled/localdisk"}},
 		{"Keys", []string{"illumos/key"}},
 		{"Counters of the kernel: `kstat`", []string{"illumos/kstat"}},

@@ -133,6 +133,11 @@ func (c Client) ask(ctx context.Context, h host.Host, at *url.URL, have Part) (*
 }
 
 // client makes one connection for each request, as package exchange does.
+//
+// Guess roots-where-go-looks: whom the system trusts to sign the certificates of servers lies where Go's crypto/x509 looks for it
+// (root_solaris.go: /etc/certs/ca-certificates.crt, /etc/ssl/certs/ca-certificates.crt or /etc/ssl/cacert.pem, and the directory
+// /etc/certs/CA).
+// Check: `sledctl image fetch https://cloud.debian.org/x --checksums https://cloud.debian.org/images/cloud/trixie/latest/SHA512SUMS` says that x is not listed
 func (c Client) client(h host.Host) *http.Client {
 	proxy := c.proxies.ProxyFunc()
 	return &http.Client{
