@@ -58,7 +58,7 @@ func TestWhatIsKept(t *testing.T) {
 	s := sled{files: hosttest.Memory()}
 	at := parse(t, "https://h/disk.img")
 	if _, err := Find(t.Context(), s, "/data", at, "debian"); !isNowhere(err) || fault.Of(err) != fault.Refused || !strings.Contains(err.Error(), "/data") {
-		t.Errorf("a place that is not there: %v", err)
+		t.Errorf("an absent place: %v", err)
 	}
 	if all, err := List(t.Context(), s, "/data"); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
