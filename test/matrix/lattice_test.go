@@ -141,11 +141,11 @@ func holdsVolumes(r lattice.Row) bool {
 	return r.Is(lattice.Mode) != lattice.RAMDisk || r.Is(lattice.Disks) != lattice.LoneM2
 }
 
-// imageless says whether there is no image before: image prune would remove it.
-func imageless(r lattice.Row) bool { return r.Is(lattice.VMDisks) != lattice.Cloned }
+// unimaged says whether there is no image before: image prune would remove it.
+func unimaged(r lattice.Row) bool { return r.Is(lattice.VMDisks) != lattice.Cloned }
 
 // roomy says whether downloads have a place, too.
-func roomy(r lattice.Row) bool { return withDisks(r) && imageless(r) }
+func roomy(r lattice.Row) bool { return withDisks(r) && unimaged(r) }
 
 // withDisks says whether there are disks next to the one that was booted from.
 func withDisks(r lattice.Row) bool { return r.Is(lattice.Disks) != lattice.RpoolOnly }

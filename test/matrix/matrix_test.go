@@ -134,7 +134,7 @@ func rows() []row {
 		{name: "a volume of an image", adds: true, ready: []string{debian}, line: "volume create db1 --image debian --size 1G", ends: []string{"volume delete db1", "image delete debian"}},
 		{name: "a volume of an image elsewhere", u2: 2, adds: true, copies: true, ready: []string{debian + " --pool oxp_101964cb-a8ae-45ea-8aa0-399e4ead2671"}, line: "volume create db1 --image debian --size 1G --pool oxp_197e2b31-9a15-413e-9b6c-411e859af082", ends: []string{"volume delete db1", "image delete debian"}},
 		{name: "no image", adds: true, ready: []string{debian}, line: "image delete debian", ends: []string{}},
-		{name: "no images", adds: true, fits: imageless, ready: []string{debian}, line: "image prune", ends: []string{}},
+		{name: "no images", adds: true, fits: unimaged, ready: []string{debian}, line: "image prune", ends: []string{}},
 		{name: "reap", fits: oneBase, prepare: (*scene).scatter, line: "reap"},
 		{name: "reap after a reboot", fits: mindful, mortal: true, ready: []string{sledtest.Web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
 		{name: "reap all", fits: func(r lattice.Row) bool { return unprotected(r) && !fromImages(r) }, ready: []string{sledtest.Web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
