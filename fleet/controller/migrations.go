@@ -113,7 +113,7 @@ func (c *Migrations) count(ctx context.Context, source, target string) (leaving,
 		} else if begun != nil {
 			delete(c.begun, vm.UID)
 		}
-		if m == nil {
+		if m == nil || m.Target != "" && c.view.silent(m.Target) >= c.Terms.Fence { // nothing is sent to a sled that is gone
 			continue
 		}
 		if m.Source == source {

@@ -35,34 +35,30 @@ const maxPending = 30 * time.Second
 // DecideMove says what to do about a move. The source is the pod of the generation that leaves,
 // run and evidence are about the one that comes.
 //
-// The VM is on one of the two sleds, and only what they report says on which. Once the target
-// has a sled, nothing but its report ends the move: it has come, or it has not. A target that
-// does not answer may have it; so its end is proven in another way only after the source has
-// reported that it has the VM no longer: one that still has it could let it go later.
+// The VM is on one of the two sleds, and only what they report says on which: fence.DecideComing.
+// It is given up for another reason only before the generation that comes has a sled.
 func DecideMove(m Move, source *Pod, target *Target, run fence.Run, e fence.Evidence) Step {
 	gone := source == nil || source.Ended
 	switch {
 	case target == nil:
 		return unclaimed(m, gone, e)
-	case target.Arrived:
-		return Step{Act: Arrive, Proof: fence.Confirmed, Reason: fmt.Sprintf("it has come to sled %s", target.Sled)}
-	case target.Ended:
-		return Step{Act: GiveUp, Proof: fence.Confirmed, Reason: fmt.Sprintf("sled %s: %s", target.Sled, target.Message)}
-	case target.Sled == "":
+	case target.Sled == "" && !target.Ended:
 		return unplaced(m, gone, target)
-	case target.Silent && gone:
-		v := fence.Decide(run, e)
-		switch {
-		case v.Proven():
-			return Step{Act: GiveUp, Proof: v.Proof, Reason: v.Reason}
-		case v.Revoke && !target.Deleting:
-			return Step{Act: Evict, Reason: v.Reason}
-		}
-		return Step{Act: Wait, Reason: v.Reason}
-	case target.Silent:
-		return Step{Act: Wait, Reason: fmt.Sprintf("sled %s does not answer, and may have it", target.Sled)}
 	}
-	return Step{Act: Nothing}
+	came, v := fence.DecideComing(fence.Coming{Run: run, Came: target.Arrived, Stayed: target.Ended, Emptied: gone}, e)
+	switch {
+	case came:
+		return Step{Act: Arrive, Proof: fence.Confirmed, Reason: v.Reason}
+	case v.Proven() && target.Ended:
+		return Step{Act: GiveUp, Proof: v.Proof, Reason: fmt.Sprintf("sled %s: %s", target.Sled, target.Message)}
+	case !target.Silent:
+		return Step{Act: Nothing}
+	case v.Proven():
+		return Step{Act: GiveUp, Proof: v.Proof, Reason: v.Reason}
+	case v.Revoke && !target.Deleting:
+		return Step{Act: Evict, Reason: v.Reason}
+	}
+	return Step{Act: Wait, Reason: v.Reason}
 }
 
 // unclaimed is DecideMove where the generation that comes has no pod.

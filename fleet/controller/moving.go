@@ -36,6 +36,9 @@ func (c *Controller) moves(ctx context.Context, vm *api.VirtualMachine, source *
 	m := Move{Generation: moving.Generation, Wanted: there && wanted(vm), Pending: time.Since(moving.Started.Time)}
 	_, from, _, _ := c.known(vm, source, vm.Status.Generation)
 	_, to, run, e := c.known(vm, pod, moving.Generation)
+	if from == nil || from.Ended {
+		e = c.view.emptied(e, "emptied "+vm.Status.PropolisID)
+	}
 	step := DecideMove(m, from, targetOf(pod, to), run, e)
 	switch step.Act {
 	case Arrive:
@@ -55,7 +58,10 @@ func (c *Controller) moves(ctx context.Context, vm *api.VirtualMachine, source *
 	default:
 		err = c.tellMove(ctx, vm, pod, step)
 	}
-	return reconcile.Result{RequeueAfter: lookAgain}, err
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: lookAgain}, nil
 }
 
 func wanted(vm *api.VirtualMachine) bool {

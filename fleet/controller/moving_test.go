@@ -245,3 +245,39 @@ func TestAVMThatMayNotLeaveBlocksAMaintenance(t *testing.T) {
 		t.Errorf("%+v", now.Status)
 	}
 }
+
+// A target that fell silent before the VM left its source may have got it since: its silence
+// counts from when the source has reported that.
+func TestATargetThatIsSilentIsWaitedForFromWhenTheVMLeft(t *testing.T) {
+	s, m := moving(t, fence.Lease)
+	s.ask("sled2")
+	s.asked(m)
+	s.bind(2, "sled2")
+	s.reports(2, begins)
+	long := terms().Wait() + maxGap + 5*time.Second
+	silent := func(from, to time.Duration) {
+		for now := from; now < to; now += 5 * time.Second {
+			s.renew("sled1")
+			s.renew("sled3")
+			s.beat(now)
+			s.look()
+		}
+	}
+	silent(0, 2*long)
+	if vm := s.look(); vm.Status.Moving == nil || vm.Status.Phase != api.PhaseUnknown {
+		t.Fatalf("its source has it: %+v", vm.Status)
+	}
+	s.ends(1)
+	if vm := s.look(); vm.Status.Moving == nil {
+		t.Fatalf("its target may have it: %+v", vm.Status)
+	}
+	silent(2*long, 3*long)
+	if vm := s.look(); vm.Status.Moving != nil || vm.Status.Ended == nil || vm.Status.Ended.Generation != 1 {
+		t.Fatalf("both have ended: %+v", vm.Status)
+	}
+	var sled2 corev1.Node
+	s.ok(s.store.Get(t.Context(), client.ObjectKey{Name: "sled2"}, &sled2))
+	if len(sled2.Spec.Taints) != 1 || sled2.Spec.Taints[0].Key != api.TaintFenced {
+		t.Errorf("taints %+v", sled2.Spec.Taints)
+	}
+}

@@ -23,7 +23,7 @@ type view struct {
 	silence   map[string]fence.Silence
 	renewed   map[string]bool // since the read before
 	now       time.Duration
-	revoked   map[string]time.Duration // when a pod was first found to be deleted
+	seen      map[string]time.Duration // when it was first found that a pod is deleted, or that a source is emptied
 	runs      map[string]Found         // by VM: the highest generation that a sled reports
 }
 
@@ -41,17 +41,31 @@ func (v *view) evidence(sled, revoked string) fence.Evidence {
 	defer v.mu.Unlock()
 	e := fence.Evidence{Uncounted: v.uncounted, Silent: v.silence[sled].Counted}
 	if revoked != "" {
-		if _, seen := v.revoked[revoked]; !seen {
-			if v.revoked == nil {
-				v.revoked = map[string]time.Duration{}
-			}
-			v.revoked[revoked] = v.now + maxGap // the loop may have read before it was revoked
-		}
-		e.Revoked, e.Silent = true, min(e.Silent, max(0, v.now-v.revoked[revoked]))
+		e.Revoked, e.Silent = true, min(e.Silent, v.since(revoked))
 	}
 	if !v.read {
 		e.Uncounted = []string{"every sled"}
 	}
+	return e
+}
+
+// since is for how long something is known to be so that is named, and was first asked about here.
+func (v *view) since(what string) time.Duration {
+	if _, seen := v.seen[what]; !seen {
+		if v.seen == nil {
+			v.seen = map[string]time.Duration{}
+		}
+		v.seen[what] = v.now + maxGap // the loop may have read before it was so
+	}
+	return max(0, v.now-v.seen[what])
+}
+
+// emptied is evidence about the target of a move whose source has just reported that it has the
+// VM no longer: what the target's lease was silent for before that proves nothing.
+func (v *view) emptied(e fence.Evidence, move string) fence.Evidence {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e.Silent = min(e.Silent, v.since(move))
 	return e
 }
 

@@ -49,9 +49,9 @@ func (f *Fleet) slow(times int) {
 // unstopped wants that none of these VMs has ended, but by a move.
 func (f *Fleet) unstopped(vms ...string) {
 	f.t.Helper()
-	said := f.Must("get", "events", "--field-selector", "reason=Ended", "-o", "jsonpath={range .items[*]}{.involvedObject.name} {end}")
-	for _, vm := range strings.Fields(said) {
-		if slices.Contains(vms, vm) {
+	ended := strings.Fields(f.Must("get", "events", "--field-selector", "reason=Ended", "-o", "jsonpath={range .items[*]}{.involvedObject.uid} {end}"))
+	for _, vm := range vms { // by its id: there were others of its name
+		if slices.Contains(ended, f.Must("get", "vm", vm, "-o", "jsonpath={.metadata.uid}")) {
 			f.t.Errorf("%s was stopped", vm)
 		}
 	}
@@ -123,7 +123,7 @@ func aVMMoves(t *testing.T, f *Fleet) {
 		t.Errorf("the instance is another one: %v", said)
 	}
 	f.unstopped("web")
-	f.Must("delete", "vm", "web", "--timeout=60s")
+	f.Must("delete", "vm/web", "vmm/web-away", "--timeout=60s")
 }
 
 // aSledIsDrained: kubectl drain ends when every VM of the sled runs elsewhere. One of the
@@ -266,5 +266,5 @@ func aControllerIsKilledInAMove(t *testing.T, f *Fleet) {
 	}
 	f.unstopped("web")
 	f.unslow()
-	f.Must("delete", "vm", "web", "--timeout=60s")
+	f.Must("delete", "vm/web", "vmm/web-away", "--timeout=60s")
 }

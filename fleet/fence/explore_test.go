@@ -32,6 +32,9 @@ func (w world) control(s state, add adder) {
 			add(after, "an earlier controller raises generation %d, for sled %d", s.zombie, to)
 		}
 	}
+	if w.moves {
+		w.begins(s, add)
+	}
 	if s.kills < w.kills && c.term < maxTerms {
 		to := s
 		to.kills++
@@ -55,6 +58,12 @@ func (w world) control(s state, add adder) {
 				add(to, "the BMC of sled %d reports it off", i)
 			}
 		}
+	}
+	if m := s.store.moving.gen; w.policy == Lease && m != 0 && s.store.started < m && s.store.revoked < m {
+		to := s
+		to.store.revoked = m
+		to.controller.silence, to.controller.off, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, 0, false, 0
+		add(to, "the claim of generation %d is revoked", m)
 	}
 	if w.policy == Storage && s.store.taken <= s.store.gen && s.store.gen < w.maxGen {
 		to := s
@@ -88,6 +97,9 @@ func (w world) reads(s state, renewed [maxSleds]bool) state {
 	}
 	for i, news := range renewed[:w.sleds] {
 		old := &c.silence[i]
+		if w.steady(int8(i)) {
+			continue
+		}
 		is := w.rules.read(Silence{Renewal: "false", Counted: time.Duration(old.counted), read: c.read}, time.Duration(c.gap), fmt.Sprint(news), maxTicks)
 		*old = silenceState{counted: int8(min(is.Counted, fenceTicks+haltTicks+marginTicks))}
 	}
@@ -130,7 +142,10 @@ func (w world) decides(s state) state {
 		e.Uncounted = w.rules.census(string('0'+rune(c.term)), c.restored, w.answers(s))
 	}
 	c.decided = 0
-	if s.store.gen < w.maxGen && w.rules.decide(run, e).Proven() {
+	if s.store.moving.gen != 0 && !w.rules.unmoved {
+		return w.settles(s, e)
+	}
+	if s.store.raised < w.maxGen && w.rules.decide(run, e).Proven() {
 		c.decided = s.store.gen
 	}
 	return s
@@ -138,10 +153,14 @@ func (w world) decides(s state) state {
 
 // raises is a write of the next generation, which fails if another one was faster.
 func (w world) raises(s state, decided, to int8) state {
-	if w.rules.swap && s.store.gen != decided {
+	if w.rules.swap && (s.store.gen != decided || s.store.moving.gen != 0 && !w.rules.unmoved) {
 		return s
 	}
-	s.store.gen, s.store.place = decided+1, to
+	next := decided + 1
+	if w.rules.swap {
+		next = s.store.raised + 1
+	}
+	s.store.gen, s.store.place, s.store.moving, s.store.raised = next, to, movingState{}, next
 	s.controller.off = 0
 	return s
 }

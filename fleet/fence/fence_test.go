@@ -13,13 +13,16 @@ import (
 // ticks, as it needs three sleds.
 func worlds() map[string]world {
 	return map[string]world{
-		"hold":             {policy: Hold, sleds: 3, kills: 1, maxGen: 3},
-		"power":            {policy: Power, sleds: 2, kills: 1, maxGen: 3},
-		"storage":          {policy: Storage, sleds: 2, kills: 1, maxGen: 3},
-		"lease":            {policy: Lease, sleds: 2, kills: 1, maxGen: 2},
-		"lease, placed":    {policy: Lease, sleds: 2, maxGen: 3, placed: true},
-		"hold, restored":   {policy: Hold, sleds: 3, ticks: 2, restores: 1, early: true, maxGen: 3},
-		"hold, new leader": {policy: Hold, sleds: 3, ticks: 1, kills: 1, restores: 1, early: true, maxGen: 2},
+		"hold":                   {policy: Hold, sleds: 3, kills: 1, maxGen: 3},
+		"power":                  {policy: Power, sleds: 2, kills: 1, maxGen: 3},
+		"storage":                {policy: Storage, sleds: 2, kills: 1, maxGen: 3},
+		"lease":                  {policy: Lease, sleds: 2, kills: 1, maxGen: 2},
+		"lease, placed":          {policy: Lease, sleds: 2, maxGen: 3, placed: true},
+		"hold, restored":         {policy: Hold, sleds: 3, ticks: 2, restores: 1, early: true, maxGen: 3},
+		"hold, moving":           {policy: Hold, sleds: 3, kills: 1, maxGen: 4, moves: true},
+		"lease, moving":          {policy: Lease, sleds: 2, maxGen: 3, moves: true, moving: true},
+		"hold, moving, restored": {policy: Hold, sleds: 3, ticks: 2, restores: 1, early: true, maxGen: 3, moves: true, moving: true},
+		"hold, new leader":       {policy: Hold, sleds: 3, ticks: 1, kills: 1, restores: 1, early: true, maxGen: 2},
 	}
 }
 
@@ -83,16 +86,24 @@ func mutants() map[string]mutant {
 		}
 	}
 	return map[string]mutant{
-		"silence proves an end under hold":           {"hold", decide(func(_ *Run, e *Evidence) { e.Confirmed = 9 })},
-		"the end of an earlier generation":           {"hold", decide(func(run *Run, e *Evidence) { run.Generation = min(run.Generation, max(1, e.Confirmed)) })},
-		"a generation is started twice":              {"hold", func(r *rules) { r.refuse = false }},
-		"a raise that compares nothing":              {"hold", func(r *rules) { r.swap = false }},
-		"any BMC will do":                            {"power", func(r *rules) { r.anyOff = true }},
-		"a BMC is asked too early":                   {"power", func(r *rules) { r.early = true }},
-		"volumes are not taken first":                {"storage", func(r *rules) { r.startUntaken = true }},
-		"no guard":                                   {"lease", func(r *rules) { r.guarded = false }},
-		"the fence only is waited for":               {"lease", decide(func(_ *Run, e *Evidence) { e.Silent += haltTicks + marginTicks })},
-		"time counts that nothing was read in":       {"lease", func(r *rules) { r.recount = true }},
+		"silence proves an end under hold":         {"hold", decide(func(_ *Run, e *Evidence) { e.Confirmed = 9 })},
+		"the end of an earlier generation":         {"hold", decide(func(run *Run, e *Evidence) { run.Generation = min(run.Generation, max(1, e.Confirmed)) })},
+		"a generation is started twice":            {"hold", func(r *rules) { r.refuse = false }},
+		"a raise that compares nothing":            {"hold", func(r *rules) { r.swap = false }},
+		"any BMC will do":                          {"power", func(r *rules) { r.anyOff = true }},
+		"a BMC is asked too early":                 {"power", func(r *rules) { r.early = true }},
+		"volumes are not taken first":              {"storage", func(r *rules) { r.startUntaken = true }},
+		"no guard":                                 {"lease", func(r *rules) { r.guarded = false }},
+		"the fence only is waited for":             {"lease", decide(func(_ *Run, e *Evidence) { e.Silent += haltTicks + marginTicks })},
+		"time counts that nothing was read in":     {"lease", func(r *rules) { r.recount = true }},
+		"a target's silence is enough":             {"lease, moving", func(r *rules) { r.coming = silenceIsEnough }},
+		"what leaves its source has ended":         {"hold, moving", func(r *rules) { r.unmoved = true }},
+		"what is registered to come has come":      {"hold, moving", func(r *rules) { r.asArrived = true }},
+		"what is on its way has not come":          {"hold, moving", func(r *rules) { r.asStayed = true }},
+		"a claim that comes is kept over a census": {"hold, moving, restored", func(r *rules) { r.keepClaims = true }},
+		"what comes is found as what runs":         {"hold, moving, restored", func(r *rules) { r.asArrived = true }},
+		"silence before the VM has left counts":    {"lease, moving", func(r *rules) { r.before = true }},
+
 		"a renewal starts no new count":              {"lease", func(r *rules) { r.read = sameRenewal }},
 		"a cache is read":                            {"lease", func(r *rules) { r.stale = true }},
 		"the guard goes by the wall clock":           {"lease", func(r *rules) { r.jump = true }},
@@ -108,6 +119,11 @@ func mutants() map[string]mutant {
 		"a majority is enough after a restore":       {"hold, restored", func(r *rules) { r.census = majority }},
 		"no sled is asked by another controller":     {"hold, new leader", func(r *rules) { r.census = nobody }},
 	}
+}
+
+func silenceIsEnough(c Coming, e Evidence) (bool, Verdict) {
+	c.Emptied = true
+	return DecideComing(c, e)
 }
 
 func sameRenewal(s Silence, now time.Duration, _ string, gap time.Duration) Silence {

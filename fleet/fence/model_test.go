@@ -28,6 +28,13 @@ type sledState struct {
 	beat         beat // that it remembers
 	powered      bool
 	claim, fresh int8 // the generation whose claim it has read; for how many ticks it may start it
+	comes        comesState
+}
+
+// comesState is a generation that comes to a sled; zero: none does.
+type comesState struct {
+	gen, source, leaves int8 // it comes from the generation that leaves the source
+	asked               bool // the sled has it registered, and the source may let it go
 }
 
 type beat struct{ term, n int8 }
@@ -39,7 +46,15 @@ type storeState struct {
 	renewed           [maxSleds]bool // since the controller has read
 	chain             [maxTerms]beat
 	answers           [maxSleds]answerState
+	moving            movingState
+	raised            int8 // the highest generation, one that did not come included
 	counted           int8 // the term in which every sled was counted after a restore
+}
+
+// movingState is a move that is under way; zero: none is.
+type movingState struct {
+	gen, target  int8
+	came, stayed bool // its target reports it
 }
 
 type answerState struct {
@@ -81,12 +96,15 @@ type world struct {
 	early    bool
 	placed   bool // it begins with a generation that is placed, and not started
 	maxGen   int8 // the last generation that is explored
+	moves    bool // the VM moves between sleds
+	moving   bool // it begins with a move, and none begins later; the lease of the source always holds
 	rules    rules
 }
 
 // rules are what the controller, the nodes and the guards go by. A mutant changes one.
 type rules struct {
 	decide        func(Run, Evidence) Verdict
+	coming        func(Coming, Evidence) (bool, Verdict)
 	read          func(Silence, time.Duration, string, time.Duration) Silence
 	census        func(string, bool, map[string]Answer) []string
 	has           func(Chain, Beat) bool
@@ -105,10 +123,13 @@ type rules struct {
 	anyOff        bool // a BMC is asked whichever sled it is of
 	startUntaken  bool // volumes are not taken before the next generation starts
 	noticeRestore bool // the controller reads its own beat back
+	asArrived     bool // what is registered to come is reported as what has come
+	asStayed      bool // what is on its way is reported as what has not come
+	unmoved       bool // a VM that moves is decided as one that does not
 }
 
 func sound() rules {
-	return rules{decide: Decide, read: Silence.Read, census: Census, has: Chain.Has, guarded: true, swap: true, refuse: true, noticeRestore: true}
+	return rules{decide: Decide, coming: DecideComing, read: Silence.Read, census: Census, has: Chain.Has, guarded: true, swap: true, refuse: true, noticeRestore: true}
 }
 
 func (w world) first() state {
@@ -120,9 +141,9 @@ func (w world) first() state {
 		}
 	}
 	s.sleds[0].run, s.sleds[0].last = 1, 1
-	s.store = storeState{gen: 1, place: 0, taken: 1, started: 1}
+	s.store = storeState{gen: 1, place: 0, taken: 1, started: 1, raised: 1}
 	if w.placed {
-		s.store.gen, s.store.place, s.store.ended, s.sleds[0].run = 2, 1, 1, 0
+		s.store.gen, s.store.raised, s.store.place, s.store.ended, s.sleds[0].run = 2, 2, 1, 1, 0
 	}
 	for i := range w.sleds { // the fleet has been running for a while
 		s.store.answers[i].term = 1
@@ -131,6 +152,9 @@ func (w world) first() state {
 	s.store.chain[0], s.controller.n = beat{1, 1}, 1
 	if s.kept = w.early; w.early {
 		s.snapshot = s.store
+	}
+	if w.moving {
+		s.store.moving, s.store.raised = movingState{gen: 2, target: 1}, 2
 	}
 	return s
 }
@@ -182,7 +206,7 @@ func (w world) tick(s state, add adder) {
 				c.committed = false // too late to matter
 			}
 		}
-		if w.policy != Lease {
+		if w.policy != Lease || w.steady(i) {
 			continue
 		}
 		if w.rules.guarded && c.run != 0 && c.left <= -haltTicks+1 {
@@ -209,10 +233,13 @@ func (w world) sled(s state, i int8, add adder) {
 		to.sleds[i] = me.ends()
 		add(to, "the VM on sled %d ends", i)
 	}
-	if w.policy == Lease && (me.run != 0 || s.store.place == i) { // the lease of another sled matters to no VM
+	if w.policy == Lease && !w.steady(i) && (me.run != 0 || s.store.place == i || me.comes.gen != 0 || s.store.moving.gen != 0 && s.store.moving.target == i) { // the lease of another sled matters to no VM
 		w.renew(s, i, add)
 	}
 	w.claim(s, i, add)
+	if w.moves {
+		w.comes(s, i, add)
+	}
 	if w.restores > 0 {
 		w.answer(s, i, add)
 	}
@@ -223,6 +250,9 @@ func (w world) sled(s state, i int8, add adder) {
 		add(to, "sled %d loses its power", i)
 	}
 }
+
+// steady reports whether the lease of a sled always holds.
+func (w world) steady(i int8) bool { return w.moving && i == 0 }
 
 func (c sledState) ends() sledState {
 	c.run = 0
@@ -260,12 +290,12 @@ func (w world) renew(s state, i int8, add adder) {
 // the pod and starting the VM anything may happen.
 func (w world) claim(s state, i int8, add adder) {
 	me, store, to := s.sleds[i], s.store, s
-	mine := store.place == i
+	mine := store.place == i && me.comes.gen == 0
 	if mine && me.run == 0 && me.claim != store.gen && store.revoked < store.gen && (me.last < store.gen || !w.rules.refuse) {
 		to.sleds[i].claim, to.sleds[i].fresh = store.gen, fenceTicks
 		add(to, "sled %d reads its claim", i)
 	}
-	if to = s; me.run == 0 && me.claim != 0 && (me.last < me.claim || !w.rules.refuse) && (w.policy != Lease || me.left > 0 || w.rules.startLate) {
+	if to = s; me.run == 0 && me.comes.gen == 0 && me.claim != 0 && (me.last < me.claim || !w.rules.refuse) && (w.policy != Lease || me.left > 0 || w.rules.startLate) {
 		to.sleds[i].run, to.sleds[i].last, to.sleds[i].claim, to.sleds[i].fresh = me.claim, max(me.last, me.claim), 0, 0
 		if w.rules.startLate {
 			to.sleds[i].left = fenceTicks
@@ -278,6 +308,9 @@ func (w world) claim(s state, i int8, add adder) {
 	}
 	if to = s; mine && me.run == 0 && me.last >= store.gen && store.ended < store.gen {
 		to.store.ended = store.gen
+		if store.moving.gen != 0 && !w.rules.before { // the target's silence counts from here
+			to.controller.silence, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, false, 0
+		}
 		add(to, "sled %d reports the end of generation %d", i, store.gen)
 	}
 }
@@ -289,6 +322,9 @@ func (w world) answer(s state, i int8, add adder) {
 	here := &to.sleds[i]
 	if !w.rules.keepClaims {
 		here.claim, here.fresh = 0, 0 // what it has read before, it reads again
+		if !here.comes.asked {
+			here.comes = comesState{}
+		}
 	}
 	switch {
 	case w.rules.has(chain, me.beat.exported()):
@@ -299,7 +335,12 @@ func (w world) answer(s state, i int8, add adder) {
 	default:
 		to.store.answers[i] = answerState{term: imported(chain.Last()).term, restored: true}
 	}
-	if me.last > s.store.gen {
+	if me.comes.asked && me.comes.gen > s.store.raised && !w.rules.asArrived {
+		to.store.moving, to.store.raised = movingState{gen: me.comes.gen, target: i}, me.comes.gen
+	}
+	if reported := w.reported(me); reported > s.store.gen {
+		to.store.moving, to.store.raised = movingState{}, max(s.store.raised, reported)
+		me.last = reported
 		to.store.gen, to.store.place, to.store.ended, to.store.started = me.last, i, 0, me.last
 		if me.run == 0 {
 			to.store.ended = me.last
