@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -136,6 +137,22 @@ func TestPatienceEnds(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// A server that is slow is waited for as long as something comes.
+func TestPatienceIsForSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := exchangetest.Line{Serve: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for _, part := range "disk" {
+				time.Sleep(patience - time.Second)
+				_, _ = io.WriteString(w, string(part))
+				_ = http.NewResponseController(w).Flush()
+			}
+		})}
+		if got, _, err := all(t, Client{}, slow, "http://h/disk", Part{}); got != "disk" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
 }
 
 // The rest of a file is asked for by what its version is known by; a server that has another sends all of it.
