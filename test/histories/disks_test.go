@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +32,8 @@ import (
 //   - what is deleted leaves nothing, on the sleds and in their ledgers.
 
 func TestHistoriesOfDisks(t *testing.T) {
-	want := 60
+	t.Parallel()
+	want := 50
 	switch {
 	case sledtest.Soak():
 		want = 20_000
@@ -80,10 +83,22 @@ type diskStory struct {
 	how   host.CrashMode
 }
 
+// webAddress is a web server that has the images, near both sleds.
+const webAddress = "images.example:80"
+
 func newDiskStory(t *testing.T, r *rand.Rand) *diskStory {
+	web := t.TempDir()
+	for _, name := range []string{"ga", "gb"} {
+		if err := os.WriteFile(filepath.Join(web, name+".raw"), []byte(imageOf(name)), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
 	s := &diskStory{r: r, done: map[string]int{}}
 	for i, config := range []string{sledtest.TunedConfig, sledtest.OtherNetwork()} {
 		s.sleds[i] = sledtest.New(t, sim.Options{Seed: uint64(i + 1), M2: 1, U2: 2}, config)
+		if err := s.sleds[i].InitWeb(t.Context(), webAddress, web); err != nil {
+			t.Error(err)
+		}
 		s.sleds[i].Run("bootstrap")
 		s.empty[i] = unmarked(s.sleds[i].Comparable())
 		var err error
@@ -107,9 +122,9 @@ type diskAct struct {
 }
 
 var diskVerbs = []weight[string]{
-	{"image import", 3}, {"image delete", 1}, {"image prune", 1}, {"volume create", 4}, {"volume resize", 1}, {"volume rename", 2}, {"volume delete", 2},
+	{"image import", 2}, {"image fetch", 2}, {"image delete", 1}, {"image prune", 1}, {"volume create", 4}, {"volume resize", 1}, {"volume rename", 2}, {"volume delete", 2},
 	{"volume attach", 2}, {"volume detach", 1}, {"instance ensure", 8}, {"instance stop", 3}, {"instance start", 2}, {"instance delete", 2},
-	{"instance snapshot create", 6}, {"instance snapshot rollback", 5}, {"instance snapshot delete", 2}, {"instance copy", 2}, {"instance migrate", 3}, {"reap", 1}, {"reboot", 1},
+	{"instance snapshot create", 6}, {"instance snapshot rollback", 8}, {"instance snapshot delete", 2}, {"instance copy", 2}, {"instance migrate", 3}, {"reap", 1}, {"reboot", 1},
 }
 
 func (s *diskStory) pick(of ...string) string { return of[s.r.IntN(len(of))] }
@@ -137,6 +152,8 @@ func (s *diskStory) draw() diskAct {
 	case "image import":
 		of("- --size 128K --name "+image, image)
 		a.input = imageOf(image)
+	case "image fetch":
+		of("http://"+webAddress+"/"+image+".raw --name "+image, image)
 	case "image delete":
 		of(image, image)
 	case "image prune":
@@ -211,7 +228,7 @@ func (s *diskStory) play(acts int) (err error) {
 	for range acts {
 		time.Sleep(time.Minute)
 		a := s.draw()
-		if (a.verb == "instance snapshot rollback" || a.verb == "volume attach") && s.r.IntN(2) == 0 { // of one that is stopped
+		if (a.verb == "instance snapshot rollback" || a.verb == "volume attach") && s.r.IntN(4) > 0 { // of one that is stopped
 			stop := "instance stop " + a.instance
 			if err := s.act(diskAct{verb: "instance stop", line: stop, at: a.at, names: []string{a.instance}}); err != nil {
 				return err
@@ -368,8 +385,10 @@ func (s *diskStory) clear() error {
 			}
 		}
 		for i := range s.sleds {
-			if _, err := s.run(diskAct{verb: "clear", line: "reap", at: i}, false); err != nil {
-				return err
+			for _, line := range []string{"image prune", "reap"} { // images, and what was downloaded of some
+				if _, err := s.run(diskAct{verb: "clear", line: line, at: i}, false); err != nil {
+					return err
+				}
 			}
 		}
 		var err error
@@ -385,6 +404,7 @@ func TestHistoriesOfDisksThatOnceBrokeALaw(t *testing.T) {
 	if testing.Short() {
 		t.Skip(unraced)
 	}
+	t.Parallel()
 	imports := diskAct{verb: "image import", line: "image import - --size 128K --name ga", input: imageOf("ga")}
 	of := func(line string) diskAct { return diskAct{verb: line, line: line} }
 	for name, c := range map[string]struct {

@@ -49,7 +49,8 @@ sled_id = "` + planeSled + `"
 `
 
 func TestHistoriesOfAControlPlane(t *testing.T) {
-	want := 60
+	t.Parallel()
+	want := 50
 	switch {
 	case sledtest.Soak():
 		want = 20_000
