@@ -33,7 +33,7 @@ func New(version string, sleds Sleds) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(crds(), controllerCommand(), nodeCommand(), guardCommand(sleds), devCommand())
+	root.AddCommand(crds(), controllerCommand(), nodeCommand(), guardCommand(sleds), joinCommand(), tokenCommand(), devCommand())
 	return root
 }
 

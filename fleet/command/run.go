@@ -24,6 +24,7 @@ import (
 	"github.com/sledctl/sledctl/fleet/controller"
 	"github.com/sledctl/sledctl/fleet/guard"
 	"github.com/sledctl/sledctl/fleet/guard/clock"
+	"github.com/sledctl/sledctl/fleet/join"
 	"github.com/sledctl/sledctl/fleet/node"
 	"github.com/sledctl/sledctl/host"
 )
@@ -114,6 +115,13 @@ func nodeCommand() *cobra.Command {
 			"kept by the fleet. It ends no VM because it ends itself, or because the API server does not answer.",
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, joined := join.At(kubeconfig)
+			if name == "" && joined {
+				var err error
+				if name, err = join.Name(dir); err != nil {
+					return err
+				}
+			}
 			if name == "" {
 				return usageError{errors.New("want --name, the name of the sled")}
 			}
@@ -135,12 +143,15 @@ func nodeCommand() *cobra.Command {
 			if guardFile != "" {
 				n.Guard = &guard.Writer{File: guardFile, Fence: fenceAfter, Now: clock.Now}
 			}
+			if joined {
+				go join.Keep(ctx, dir, log)
+			}
 			return n.Run(ctx, c, s, node.Pace{Renew: renew, Fence: fenceAfter})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&kubeconfig, "kubeconfig", "", "file that says how the API server is reached")
-	f.StringVar(&name, "name", "", "name of the sled in the fleet")
+	f.StringVar(&kubeconfig, "kubeconfig", "", "file that says how the API server is reached; of one that join has written, the certificate is renewed")
+	f.StringVar(&name, "name", "", "name of the sled in the fleet (default: the one that it has joined by)")
 	f.StringVar(&agent, "agent", "unix:/var/run/sledctl/agent.sock", "agent of the sled")
 	f.StringVar(&tokenFile, "token-file", "", "file with the operator's token of the agent")
 	f.StringVar(&state, "state", "/var/lib/sledctl-fleet", "directory that outlives a reboot")

@@ -34,6 +34,8 @@ func TestAFleet(t *testing.T) {
 	}{
 		{"a VM runs and ends", aVMRunsAndEnds},
 		{"a sled touches nothing of others", aSledTouchesNothingOfOthers},
+		{"a sled joins", aSledJoins},
+		{"the manifests can be applied", func(_ *testing.T, f *Fleet) { f.Must("apply", "--server-side", "--dry-run=server", "-k", "..") }},
 		{"objects are what kubectl expects", objectsAreWhatKubectlExpects},
 		{"VMs are spread", vmsAreSpread},
 		{"a VM moves", aVMMoves},

@@ -52,6 +52,12 @@ func template(name pkix.Name) (*x509.Certificate, error) {
 // pem is the authority's certificate.
 func (a *authority) pem() []byte { return encode("CERTIFICATE", a.cert.Raw) }
 
+// secret is the authority's key: the control plane signs the certificates of sleds that join by it.
+func (a *authority) secret() ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(a.key)
+	return encode("PRIVATE KEY", der), err
+}
+
 // issue signs a certificate that clients and servers on this machine may use.
 func (a *authority) issue(name string, groups ...string) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -70,13 +76,8 @@ func (a *authority) issue(name string, groups ...string) (pair, error) {
 	if err != nil {
 		return pair{}, err
 	}
-	secret, err := privateKey(key)
-	return pair{encode("CERTIFICATE", der), secret}, err
-}
-
-func privateKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	return encode("PRIVATE KEY", der), err
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	return pair{encode("CERTIFICATE", der), encode("PRIVATE KEY", secret)}, err
 }
 
 func encode(kind string, der []byte) []byte {

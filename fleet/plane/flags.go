@@ -25,7 +25,7 @@ func (p *Plane) flags(s Server) []string {
 			"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-signing-key-file", p.file("accounts.key"),
 			"--service-account-key-file", p.file("accounts.crt"), "--service-cluster-ip-range", "10.96.0.0/16",
 			"--endpoint-reconciler-type", "none", // a loopback address is no endpoint
-			"--anonymous-auth=false", "--profiling=false",
+			"--anonymous-auth=false", "--profiling=false", "--enable-bootstrap-token-auth",
 		}
 	case Scheduler:
 		return []string{
@@ -35,7 +35,7 @@ func (p *Plane) flags(s Server) []string {
 		return []string{
 			"--kubeconfig", p.file("system:kube-controller-manager.kubeconfig"), "--secure-port", "0", "--leader-elect=false", "--profiling=false",
 			"--use-service-account-credentials", "--service-account-private-key-file", p.file("accounts.key"), "--root-ca-file", p.file("ca.crt"),
-			"--allocate-node-cidrs=false",
+			"--allocate-node-cidrs=false", "--cluster-signing-cert-file", p.file("ca.crt"), "--cluster-signing-key-file", p.file("ca.key"),
 		}
 	}
 	return nil

@@ -98,7 +98,11 @@ func (p *Plane) prepare() (err error) {
 	if err := p.takePorts(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(p.file("ca.crt"), p.ca.pem(), 0o600); err != nil {
+	key, err := p.ca.secret()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.WriteFile(p.file("ca.crt"), p.ca.pem(), 0o600), os.WriteFile(p.file("ca.key"), key, 0o600)); err != nil {
 		return err
 	}
 	for _, name := range []string{"server", "accounts"} {
