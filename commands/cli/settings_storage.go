@@ -98,23 +98,9 @@ func Volumes(e *Env) (volume.Settings, operation.Env, error) {
 	}
 	namespace, err := SledName(c, env.Host.Files())
 	return volume.Settings{
-		Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: attachedVolumes,
+		Namespace: naming.NamespaceID(namespace), Pools: c.Storage.ZonePools, Attached: record.UsersOfVolumes,
 		Image: imagesOf(snapshot.Record{}), CopyImage: copiesImages(c, e.Progress.Copies()),
 	}, env, err
-}
-
-// attachedVolumes names the instances that have volumes as disks, by the volumes' datasets.
-func attachedVolumes(view ledger.View) (map[string][]string, error) {
-	records, err := record.All(view)
-	has := map[string][]string{}
-	for _, r := range records {
-		for _, d := range r.AllDisks() {
-			if dataset, ok := d.Volume(); ok {
-				has[dataset] = append(has[dataset], r.Name)
-			}
-		}
-	}
-	return has, err
 }
 
 // Copies are what copies of instances are made by.
@@ -227,7 +213,7 @@ func CompleteImages(e *Env) func(context.Context) []string {
 
 // withVolumes has instances made with volumes of their own, and deleted with those that are set to.
 func withVolumes(c config.Config, s *instance.Settings, planned snapshot.Record) {
-	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: attachedVolumes, Image: imagesOf(planned), CopyImage: copiesImages(c, nil)}
+	of := volume.Settings{Namespace: s.Namespace, Pools: c.Storage.ZonePools, Attached: record.UsersOfVolumes, Image: imagesOf(planned), CopyImage: copiesImages(c, nil)}
 	s.MayStart = snapshot.Whole
 	s.Followers = func(view ledger.View, inv *inventory.Inventory, datasets []string, moved bool) (instance.Followers, error) {
 		f, err := of.Follow(view, inv, datasets, moved)

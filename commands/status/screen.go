@@ -146,7 +146,7 @@ func summary(problems []status.Problem, room int) string {
 func phrase(code string, n int) string {
 	one := map[string][2]string{
 		"vm-failed": {"VM failed", "VMs failed"}, "vm-absent": {"VM absent", "VMs absent"}, "vm-unknown": {"VM unknown", "VMs unknown"},
-		"vm-changed": {"VM changed", "VMs changed"}, "fault-armed": {"fault armed", "faults armed"}, "disk-blank": {"disk blank", "disks blank"}, "vm-unrecorded": {"unrecorded zone", "unrecorded zones"}, "base-invalid": {"base invalid", "bases invalid"}, "disk-absent": {"disk absent", "disks absent"}, "pool-unavail": {"pool unavailable", "pools unavailable"},
+		"vm-changed": {"VM changed", "VMs changed"}, "fault-armed": {"fault armed", "faults armed"}, "disk-blank": {"disk blank", "disks blank"}, "vm-unrecorded": {"unrecorded zone", "unrecorded zones"}, "base-invalid": {"base invalid", "bases invalid"}, "volume-missing": {"volume missing", "volumes missing"}, "volume-differs": {"volume differs", "volumes differ"}, "image-missing": {"image missing", "images missing"}, "disk-absent": {"disk absent", "disks absent"}, "pool-unavail": {"pool unavailable", "pools unavailable"},
 		"pool-full": {"pool full", "pools full"}, "pool-locked": {"pool locked", "pools locked"}, "ledger-copy-missing": {"copy of the ledger missing", "copies of the ledger missing"},
 		"operation-died": {"operation killed", "operations killed"}, "migration-stuck": {"migration stuck", "migrations stuck"},
 	}[code]

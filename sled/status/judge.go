@@ -12,9 +12,11 @@ import (
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/doctor"
+	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -50,6 +52,9 @@ type Seen struct {
 	Unrecorded []zone.Zone
 	// Bases are those that no VM can be cloned from.
 	Bases []base.Status
+	// Volumes and Images are those that are recorded.
+	Volumes []volume.Status
+	Images  []image.Status
 	// DevelopmentKey says that disks are encrypted with the public key.
 	DevelopmentKey bool
 	// Doctor is the last result of doctor; nil: there is none.
@@ -90,7 +95,7 @@ func Judge(seen Seen) Status {
 	j.pools = j.poolList()
 	for _, look := range []func(){
 		j.ledgerProblems, j.diskProblems, j.unprepared, j.poolProblems, j.deadOperations, j.vmProblems, j.migrationProblems,
-		j.longOperations, j.fullPools, j.fullMemory, j.changedVMs, j.strayZones, j.basesProblems, j.agentProblem, j.datasetProblems, j.otherProblems,
+		j.longOperations, j.fullPools, j.fullMemory, j.changedVMs, j.strayZones, j.basesProblems, j.volumeProblems, j.imageProblems, j.agentProblem, j.datasetProblems, j.otherProblems,
 	} {
 		look()
 	}

@@ -15,9 +15,11 @@ import (
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/reservoir"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/sled/volume"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -233,6 +235,15 @@ func TestEachProblem(t *testing.T) {
 			s.Items = append(s.Items, storage.Item{Kind: "disk", Name: "c3", State: "absent"})
 			s.Disks = append(s.Disks, storage.Record{Name: "c3", Kind: disk.U2, Slot: 1, Serial: "S3", Pool: pool2})
 		}, []string{"~ disk-absent: disk c3 (u2:1, S3) is absent > put it back, then: sledctl bootstrap", "~ base-invalid: base base1: its zone is gone > sledctl bootstrap"}},
+		"volumes and an image are gone": {func(s *Seen) {
+			record := volume.Record{ID: "1", Name: "db1", Pool: pool1}
+			s.Volumes = []volume.Status{
+				{Record: record, State: volume.Missing, Reason: "dataset x is gone", Instances: []string{"web1"}}, {Record: record, State: volume.Differs, Reason: "its size is 1G, not 2G"},
+				{Record: record, State: volume.Ready}, {Record: record, State: volume.Unseen}, {Record: record, State: volume.Arrives},
+			}
+			s.Images = []image.Status{{Record: image.Record{Name: "deb", Pool: pool1}, State: image.Missing}, {Record: image.Record{Name: "old", Pool: pool1}, State: image.Ready}}
+		}, []string{"! volume-missing: volume db1: dataset x is gone; a disk of web1 > sledctl volume get db1", "~ volume-differs: volume db1: its size is 1G, not 2G > sledctl volume get db1",
+			"~ image-missing: image deb is gone from its pool > sledctl image delete deb"}},
 		"the agent does not run, and the control plane needs it": {func(s *Seen) { s.Nexus = "http://nexus" },
 			[]string{"! agent-down: the agent does not run: the control plane is not notified > svcadm enable sledctl/agent"}},
 		"the agent does not run on a simulated sled": {func(s *Seen) { s.Nexus, s.Sled.Simulated = "http://nexus", true },

@@ -16,10 +16,12 @@ import (
 	"github.com/sledctl/sledctl/illumos/system"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/doctor"
+	"github.com/sledctl/sledctl/sled/image"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/sled/volume"
 )
 
 // Settings are what a look needs.
@@ -96,9 +98,20 @@ func (s Settings) Look(ctx context.Context, env operation.Env) Seen {
 
 // lookAtHost lists what is on the host once, for the storage and the instances.
 func (s Settings) lookAtHost(ctx context.Context, env operation.Env, h host.Host, seen *Seen) (unknown []error) {
-	env.Host = inventory.Prefetch(ctx, h, s.Storage.Observes(), instance.Observes())
+	wants := []inventory.Want{s.Storage.Observes(), instance.Observes()}
+	if all, err := volume.All(s.View); err == nil && len(all) > 0 {
+		wants = append(wants, volume.Wants())
+	}
+	if all, err := image.All(s.View); err == nil && len(all) > 0 {
+		wants = append(wants, image.Wants())
+	}
+	env.Host = inventory.Prefetch(ctx, h, wants...)
 	var wg sync.WaitGroup
-	var disks, vms, bases, strays error
+	var disks, vms, bases, strays, volumes, images error
+	wg.Go(func() {
+		seen.Volumes, volumes = volume.Settings{Attached: record.UsersOfVolumes}.List(ctx, env.Host, s.View)
+	})
+	wg.Go(func() { seen.Images, images = image.List(ctx, env.Host, s.View) })
 	wg.Go(func() { seen.Items, seen.Drifts, disks = s.Storage.Survey(ctx, env.Host, s.View) })
 	wg.Go(func() { vms = s.lookAtInstances(ctx, env, seen) })
 	wg.Go(func() {
@@ -113,7 +126,7 @@ func (s Settings) lookAtHost(ctx context.Context, env operation.Env, h host.Host
 		seen.Disks = append(seen.Disks, r)
 	}
 	wg.Wait()
-	return []error{disks, vms, bases, strays, err}
+	return []error{disks, vms, bases, strays, volumes, images, err}
 }
 
 func (s Settings) lookAtInstances(ctx context.Context, env operation.Env, seen *Seen) (err error) {

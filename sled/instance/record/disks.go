@@ -82,3 +82,17 @@ func DiskOwner(view ledger.View, d Disk) (id string, err error) {
 	}
 	return id, nil
 }
+
+// UsersOfVolumes names the instances that have volumes as disks, by the volumes' datasets.
+func UsersOfVolumes(view ledger.View) (map[string][]string, error) {
+	records, err := All(view)
+	has := map[string][]string{}
+	for _, r := range records {
+		for _, d := range r.AllDisks() {
+			if dataset, ok := d.Volume(); ok {
+				has[dataset] = append(has[dataset], r.Name)
+			}
+		}
+	}
+	return has, err
+}
