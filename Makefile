@@ -11,7 +11,7 @@ BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 export CGO_ENABLED := 0
 race: export CGO_ENABLED := 1
 
-.PHONY: build test test-zfs demo bench lint cross packages docs pictures man soak race fuzz reached fleet-unit fleet-servers fleet-test fleet-generate clean
+.PHONY: build test test-zfs demo bench lint cross packages docs pictures man soak soak-openzfs race fuzz reached fleet-unit fleet-servers fleet-test fleet-generate clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
@@ -68,9 +68,9 @@ man: ## pages for man(1), of the date of the last commit: dist/man/man8
 	$(GO) run ./docs/generate -man $(shell git log -1 --format=%cs 2>/dev/null || date +%F) dist/man/man8
 
 # The parts of what takes longer than a test may. The three of own are apart, as each takes long.
-SOAK := lattice matrix pairs commands histories ledger mutants rest
+SOAK := lattice matrix pairs commands histories ledger mutants rest openzfs
 own := TestLattice|TestKillMatrix|TestKillPairs
-soak: $(addprefix soak-,$(or $(PART),$(SOAK))) ## what takes longer than a test may; PART=lattice, matrix, pairs, commands, histories, ledger, mutants or rest is one of it
+soak: $(addprefix soak-,$(or $(PART),$(SOAK))) ## what takes longer than a test may; PART=lattice, matrix, pairs, commands, histories, ledger, mutants, rest or openzfs is one of it
 soak-lattice: what := -run '^TestLattice$$' ./test/lattice
 soak-matrix: what := -run '^TestKillMatrix$$' ./test/matrix
 soak-pairs: what := -run '^TestKillPairs$$' ./test/matrix
@@ -79,6 +79,9 @@ soak-histories: what := ./test/histories
 soak-ledger: what := ./engine/ledger
 soak-mutants: what := ./test/mutants
 soak-rest: what = $(shell $(GO) list ./... | grep -vE '/(commands|histories|ledger|test/(crowd|lattice|matrix|mutants|peers))$$')
+soak-openzfs: # the ZFS driver on a whole ZFS, in a virtual machine; as root
+	@mkdir -p bin
+	.ci/openzfs >bin/soak-openzfs 2>&1; was=$$?; grep -a -E '^( *--- |ok|FAIL|it exits)' bin/soak-openzfs; exit $$was
 soak-%:
 	@mkdir -p bin
 	$(if $(what),,$(error no part $*: want $(SOAK)))

@@ -152,6 +152,9 @@ func kindOfLine(line string, meant func(name string) bool) error {
 	case line == "cannot discover pools: permission denied":
 		return host.ErrPrivileges
 	}
+	if parts := regexp.MustCompile(`^cannot resolve path '([^']+)'$`).FindStringSubmatch(line); parts != nil && meant(parts[1]) {
+		return host.ErrNotFound // a device, as OpenZFS 2 has it
+	}
 	if parts := regexp.MustCompile(`^Key (load|unload|change) error: (.+)$`).FindStringSubmatch(line); parts != nil {
 		return kindOf(keyRules(), parts[1], parts[2])
 	}

@@ -39,6 +39,8 @@ func TestKindsOfFailures(t *testing.T) {
 		{"cannot open 'tank': no such pool\n", nil}, // of another pool
 		{"cannot open 'p': no such pool\n", host.ErrNotFound},
 		{"cannot open '/d': No such file or directory\n", host.ErrNotFound},
+		{"cannot resolve path '/d'\n", host.ErrNotFound},
+		{"cannot resolve path '/e'\n", nil}, // of another device
 		{"cannot create 'p': pool already exists\n", host.ErrExists},
 		{"cannot import 'p': no such pool available\n", host.ErrNotFound},
 		{"cannot import 'p': a pool with that name is already created/imported,\nand no additional pools with that name were found\n", host.ErrExists},

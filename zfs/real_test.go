@@ -24,9 +24,9 @@ import (
 // and destroys: `make test-zfs`. It needs root, and zfs and zpool on the PATH:
 // zfs-fuse of Debian will do.
 //
-// Guess run-on-zfs-fuse-only: datasets, snapshots, clones and pools without encryption have run on
-// zfs-fuse (`make test-zfs`), the rest on the simulated sled only.
-// Check: `make test-zfs` as root on an illumos, or with OpenZFS 2: it makes a pool in a file
+// Guess run-on-zfs-fuse-only: datasets, snapshots, clones and pools have run on zfs-fuse (`make test-zfs`), and with volumes,
+// streams that were resumed and encryption on OpenZFS 2.1.11 on Linux (`.ci/openzfs`); on illumos' ZFS nothing has.
+// Check: `make test-zfs` as root on an illumos: it makes a pool in a file
 func TestRealZFS(t *testing.T) {
 	r, dir := realZFS(t)
 	pool := fmt.Sprintf("sledctltest%d", os.Getpid())
@@ -65,6 +65,7 @@ func TestRealZFS(t *testing.T) {
 	t.Run("a disk goes back to a snapshot", func(t *testing.T) { r.in(t).back(pool) })
 	t.Run("a dataset's life", func(t *testing.T) { lifecycle(r.in(t), pool, path.Join(dir, "zone")) })
 	t.Run("the pool goes and comes back", func(t *testing.T) { r.in(t).goAndReturn(p, dir, rows) })
+	t.Run("the life of volumes", func(t *testing.T) { r.in(t).volumes(pool) })
 	t.Run("an encryption root", func(t *testing.T) { r.in(t).encryption(pool) })
 	t.Run("and all is as it was", func(t *testing.T) { r.in(t).agrees(pool, rows) })
 }

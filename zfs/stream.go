@@ -101,7 +101,7 @@ func (s Sent) check() error {
 // (ErrStream, or what its source says), or of another snapshot (*OtherError), nothing is left.
 //
 // Guess receive-sets-before: `zfs receive -o` sets the property before the first data, so that what is made
-// of a stream that breaks off carries the mark (zfs_ioc_recv_impl of usr/src/uts/common/fs/zfs/zfs_ioctl.c).
+// of a stream that breaks off carries the mark (zfs_ioc_recv_impl of usr/src/uts/common/fs/zfs/zfs_ioctl.c), as on OpenZFS 2.1.11.
 // Check: `zfs send POOL/v@s | head -c 100000 | zfs receive -s -o sledctl:volume=1 POOL/w; zfs get sledctl:volume POOL/w`
 type ReceiveVolume struct {
 	Dataset    string
@@ -187,7 +187,7 @@ func dismantle(ctx context.Context, h host.Host, dataset string) error {
 // says) nothing is taken; one of another snapshot is undone (*OtherError).
 //
 // Guess receive-changes-the-size: a stream of what has changed brings the size of a volume along, and its reservation
-// is left as it is.
+// is left as it is, as on OpenZFS 2.1.11.
 // Check: `zfs set volsize=2G POOL/v`, a snapshot of it, `zfs send -i @a POOL/v@b | zfs receive POOL/w`; `zfs get volsize POOL/w`
 type ReceiveChanges struct {
 	Dataset string
