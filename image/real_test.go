@@ -76,6 +76,16 @@ func TestRealImages(t *testing.T) {
 	if i, err := openFile(filepath.Join(dir, "empty")); err != nil || i.Size != 3<<40 || i.Data != 0 {
 		t.Errorf("%+v, %v", i, err)
 	}
+	if _, err := exec.LookPath("cloud-localds"); err == nil { // of cloud-image-utils: the disks that guests boot first with
+		data := filepath.Join(dir, "user-data")
+		if err := os.WriteFile(data, []byte("#cloud-config\nhostname: web1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range []string{"raw", "qcow2"} {
+			run("cloud-localds", "--disk-format", format, filepath.Join(dir, "seed-"+format), data)
+			check("seed-" + format)
+		}
+	}
 	t.Logf("%d images are read as qemu-img reads them", made)
 
 	run("qemu-img", "create", "-q", "-f", "qcow2", "-b", used, "-F", "qcow2", filepath.Join(dir, "overlay"))
