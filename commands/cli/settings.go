@@ -121,7 +121,7 @@ func (e *Env) settingsOn(c config.Config, h host.Host, net network.Record) (inst
 func zoneSettings(c config.Config) instance.Settings {
 	return instance.Settings{
 		Names: Prefixes(c), MTU: c.Network.MTU, Underlay: c.Network.Underlay, Gateway: c.Network.Gateway,
-		OPTE:     layout.OPTE{Links: c.Network.OPTELinks, Address: c.Network.OPTEAddress},
+		OPTE:     layout.OPTE{Links: c.Network.OPTELinks, Address: c.Network.OPTEAddress, Boundary: c.Network.OPTEBoundary},
 		Propolis: PropolisSettings(c), Base: recordedBase, Disk: recordedDisk, Volume: volume.PathOf, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
 	}
 }

@@ -46,16 +46,17 @@ func (p Paths) Trace() string { return path.Join(p.Run, "trace") }
 
 // Network is how zones are connected.
 type Network struct {
-	ControlLink string       `toml:"control_link" default:"" doc:"link that control VNICs are made over; empty: the etherstub, else the link of the default route"`
-	Etherstub   string       `toml:"etherstub" default:"" doc:"etherstub that bootstrap makes; empty: none"`
-	GZVNIC      string       `toml:"gz_vnic" default:"" doc:"VNIC of the global zone that bootstrap makes over the control link; empty: none"`
-	GZAddress   netip.Prefix `toml:"gz_address" default:"" doc:"address of network.gz_vnic; empty: none"`
-	Underlay    netip.Prefix `toml:"underlay" default:"" doc:"network from which control addresses are chosen; empty: DHCP"`
-	Gateway     netip.Addr   `toml:"gateway" default:"" doc:"default router of control addresses; empty: none"`
-	MTU         int          `toml:"mtu" default:"0" doc:"MTU of control VNICs; 0: that of the link"`
-	GuestLink   string       `toml:"guest_link" default:"" doc:"link that guest VNICs are made over if the instance names none; empty: the control link"`
-	OPTELinks   []string     `toml:"opte_links" default:"" doc:"the two links by which guests in VPCs reach other sleds; empty: another program sets them (opteadm set-xde-underlay)"`
-	OPTEAddress netip.Addr   `toml:"opte_address" default:"" doc:"IPv6 address of the sled on these links; empty: no guest can be in a VPC"`
+	ControlLink  string       `toml:"control_link" default:"" doc:"link that control VNICs are made over; empty: the etherstub, else the link of the default route"`
+	Etherstub    string       `toml:"etherstub" default:"" doc:"etherstub that bootstrap makes; empty: none"`
+	GZVNIC       string       `toml:"gz_vnic" default:"" doc:"VNIC of the global zone that bootstrap makes over the control link; empty: none"`
+	GZAddress    netip.Prefix `toml:"gz_address" default:"" doc:"address of network.gz_vnic; empty: none"`
+	Underlay     netip.Prefix `toml:"underlay" default:"" doc:"network from which control addresses are chosen; empty: DHCP"`
+	Gateway      netip.Addr   `toml:"gateway" default:"" doc:"default router of control addresses; empty: none"`
+	MTU          int          `toml:"mtu" default:"0" doc:"MTU of control VNICs; 0: that of the link"`
+	GuestLink    string       `toml:"guest_link" default:"" doc:"link that guest VNICs are made over if the instance names none; empty: the control link"`
+	OPTELinks    []string     `toml:"opte_links" default:"" doc:"the two links by which guests in VPCs reach other sleds; empty: another program sets them (opteadm set-xde-underlay)"`
+	OPTEBoundary []string     `toml:"opte_boundary" default:"" doc:"IPv6 addresses of the switches that carry what leaves a VPC out of the rack; empty: another program sets them (opteadm set-v2b)"`
+	OPTEAddress  netip.Addr   `toml:"opte_address" default:"" doc:"IPv6 address of the sled on these links; empty: no guest can be in a VPC"`
 }
 
 // Storage is which disks the sled has, and what lies on them.

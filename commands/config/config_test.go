@@ -240,6 +240,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a NAPI that is none":        {"[nics]\nurl = \"napi\"\ncn_uuid = \"564d2cec-64ee-4aca-9e27-d71c02af3b6a\"", "", `sled.toml:2: nics.url: "napi" is not the address of a NAPI: http://10.99.99.12`},
 		"a sled of no control plane": {"[nexus]\nsled_id = \"5b6f33bb-9c0c-4a3c-8e5f-2d6b1c0b7a11\"", "", `default: nexus.url: is not set, and nexus.sled_id registers the sled there`},
 		"a NAPI, and no sled":        {"[nics]\nurl = \"http://a\"", "", `default: nics.cn_uuid: is not set, and NAPI must be asked for somebody's records`},
+		"a switch that is none":      {"[network]\nopte_address = \"fd00::1\"\nopte_boundary = [\"10.0.0.1\"]", "", `sled.toml:3: network.opte_boundary: "10.0.0.1" is no IPv6 address`},
 		"a UUID that is none":        {"[nics]\ncn_uuid = \"564D2CEC-64EE-4ACA-9E27-D71C02AF3B6\"", "", `sled.toml:2: nics.cn_uuid: "564D2CEC-64EE-4ACA-9E27-D71C02AF3B6" is not a UUID: 564d2cec-64ee-4aca-9e27-d71c02af3b6a`},
 		"a flag that is none":        {"[nics]\nwithout_etag = 1", "", `sled.toml:2: nics.without_etag: 1 is neither true nor false`},
 		"an unknown key":             {"[network]\n\nmtv = 1500", "", `sled.toml:3: network.mtv: unknown key: did you mean "network.mtu"?`},

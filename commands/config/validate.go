@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -103,6 +104,11 @@ func (n Network) validate(v *validator) {
 	for _, link := range n.OPTELinks {
 		v.link("network.opte_links", link)
 	}
+	for _, text := range n.OPTEBoundary {
+		at, err := netip.ParseAddr(text)
+		v.want(err == nil && at.Is6() && !at.Is4In6() && at.Zone() == "", "network.opte_boundary", "%q is no IPv6 address", text)
+	}
+	v.fits(len(n.OPTEBoundary) == 0 || n.OPTEAddress.IsValid(), "network.opte_boundary", "needs network.opte_address, the sled's own")
 	two := len(n.OPTELinks) == 2 && n.OPTELinks[0] != n.OPTELinks[1]
 	v.want(len(n.OPTELinks) == 0 || two, "network.opte_links", "are %d, not two different links", len(n.OPTELinks))
 	v.want(!n.OPTEAddress.IsValid() || n.OPTEAddress.Is6() && !n.OPTEAddress.Is4In6() && n.OPTEAddress.Zone() == "", "network.opte_address", "%v is no IPv6 address", n.OPTEAddress)

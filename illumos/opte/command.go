@@ -23,6 +23,10 @@ func setUnderlayCommand(s SetUnderlay) host.Command {
 	return opteadm("set-xde-underlay", s.First, s.Second)
 }
 
+func setBoundaryCommand(s SetBoundary) host.Command {
+	return opteadm(append([]string{"set-v2b", s.Prefix}, s.Switches...)...)
+}
+
 func createCommand(p Create) host.Command {
 	args := []string{
 		"create-xde", p.Name, "--guest-mac", p.MAC, "--private-ip", p.IP.String(), "--vpc-subnet", p.Subnet.String(),

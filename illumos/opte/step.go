@@ -65,6 +65,54 @@ type RemoveRoute struct {
 	Route     Route
 }
 
+// SetBoundary says by which switches, at IPv6 addresses of the underlay, what has a prefix outside leaves the rack. They
+// are added to those that the driver has, until the sled reboots. Errors: ErrNoDriver, *VersionError, *InvalidError.
+type SetBoundary struct {
+	Prefix   string
+	Switches []string
+}
+
+// Verb names the step.
+func (SetBoundary) Verb() string { return "opte.set-boundary" }
+
+// Undo is nil: other ports may need it.
+func (SetBoundary) Undo() any { return nil }
+
+// Explain is the set-v2b; nothing if Do would refuse the values.
+func (s SetBoundary) Explain() []host.Line {
+	if s.check() != nil {
+		return nil
+	}
+	return []host.Line{host.CommandLine(setBoundaryCommand(s))}
+}
+
+// Do says it.
+func (s SetBoundary) Do(ctx context.Context, h host.Host) error {
+	err := s.check()
+	if err == nil {
+		_, err = run(ctx, h, setBoundaryCommand(s))
+	}
+	if err != nil {
+		return fmt.Errorf("say how %s is reached outside the rack: %w", s.Prefix, err)
+	}
+	return nil
+}
+
+func (s SetBoundary) check() error {
+	if p, err := netip.ParsePrefix(s.Prefix); err != nil || p != p.Masked() {
+		return &InvalidError{"prefix", s.Prefix, "a network, e.g. 0.0.0.0/0"}
+	}
+	for _, text := range s.Switches {
+		if at, err := netip.ParseAddr(text); err != nil || !at.Is6() || at.Is4In6() || at.Zone() != "" {
+			return &InvalidError{"address of a switch", text, "an IPv6 address"}
+		}
+	}
+	if len(s.Switches) == 0 {
+		return &InvalidError{"address of a switch", "", "one at least"}
+	}
+	return nil
+}
+
 // Verb names the step.
 func (SetUnderlay) Verb() string { return "opte.set-underlay" }
 

@@ -49,10 +49,12 @@ func state(t *testing.T, s *sim.Sled) any {
 	var seen struct {
 		Ports []*world.OPTEPort
 		V2P   []world.OPTEMapping
+		V2B   []world.OPTEBoundary
 		Links []*world.Link
 	}
 	if err := s.World().View(t.Context(), func(tx *world.Tx) error {
 		seen.Ports, seen.V2P, seen.Links = append(seen.Ports, tx.OPTE().Ports...), append(seen.V2P, tx.OPTE().V2P...), append(seen.Links, tx.State.Links...)
+		seen.V2B = append(seen.V2B, tx.OPTE().V2B...)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -72,7 +74,7 @@ func state(t *testing.T, s *sim.Sled) any {
 	for _, l := range seen.Links {
 		fmt.Fprintf(&text, "%+v\n", *l)
 	}
-	return text.String() + fmt.Sprint(seen.V2P)
+	return text.String() + fmt.Sprint(seen.V2P, seen.V2B)
 }
 
 func newSled(t *testing.T, mode world.Mode) *sim.Sled {
@@ -133,6 +135,7 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Step: RemoveRoute{"opte0", mac, route(t, "0.0.0.0/0 ig")}, Sled: on(underlay, four(), AddRoute{"opte0", mac, route(t, "0.0.0.0/0 ig"), false}), Again: host.ErrNotFound, Kinds: kinds},
 		steptest.Case{Step: SetMapping{Mapping: far}, Sled: on(), Again: host.ErrExists, Kinds: kinds},
 		steptest.Case{Name: "in the place of another", Step: SetMapping{Mapping: farther, Before: &far}, Sled: on(SetMapping{Mapping: far}), Again: host.ErrState, Kinds: kinds},
+		steptest.Case{Step: SetBoundary{Prefix: "0.0.0.0/0", Switches: []string{"fd00:99::1", "fd00:99::2"}}, Sled: on(), Kinds: kinds},
 		steptest.Case{Step: ClearMapping{far}, Sled: on(SetMapping{Mapping: far}), Again: host.ErrNotFound, Kinds: kinds},
 		steptest.Case{Step: Delete{"opte0", mac}, Sled: on(underlay, four()), Again: host.ErrNotFound, Kinds: kinds},
 	)

@@ -28,6 +28,8 @@ type Blueprint struct {
 type OPTE struct {
 	Links   []string   // two; none: another program sets them
 	Address netip.Addr // of the sled on the underlay; invalid: there are no ports
+	// Boundary are the addresses of the switches that carry what leaves a VPC; none: another program sets them.
+	Boundary []string
 }
 
 // Propolis is how Propolis is run in a zone.

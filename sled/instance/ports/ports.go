@@ -159,6 +159,14 @@ func create(b layout.Blueprint, r record.Record, v record.VNIC, seen Observed) (
 			Step: opte.SetUnderlay{First: b.OPTE.Links[0], Second: b.OPTE.Links[1]},
 		})
 	}
+	for _, prefix := range []string{"0.0.0.0/0", "::/0"} {
+		if len(b.OPTE.Boundary) > 0 && !seen.Underlay {
+			all = append(all, plan.Action{
+				ID: "opte.set-boundary " + v.Name + " " + prefix, Object: "way out of OPTE's ports", Why: "no port is on the sled yet", Change: plan.Modify,
+				Step: opte.SetBoundary{Prefix: prefix, Switches: b.OPTE.Boundary},
+			})
+		}
+	}
 	step := opte.Create{Name: v.Name, MAC: v.MAC, VNI: r.Spec.NICOf(v.MAC).VNI, Physical: b.OPTE.Address}
 	n := r.Spec.NICOf(v.MAC)
 	step.IP, step.Subnet, step.Gateway = n.Addresses()
