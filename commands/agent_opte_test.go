@@ -17,22 +17,6 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// vpcs is the configuration of a sled with OPTE.
-const vpcs = `
-[storage]
-slots = "gimlet"
-key = "development"
-[network]
-etherstub = "propolis_stub0"
-gz_vnic = "propolis_gz0"
-gz_address = "fd00:1122:3344:101::1/64"
-underlay = "fd00:1122:3344:101::/64"
-gateway = "fd00:1122:3344:101::1"
-guest_link = "net0"
-opte_links = ["net0", "net1"]
-opte_address = "fd00:1122:3344:101::1"
-`
-
 // inVPC is a VM with a NIC in a VPC and the firewall of that VPC, of whose rules one is for another NIC
 // and one is disabled.
 func inVPC(t *testing.T, instance string) sledtest.Registration {
@@ -62,7 +46,7 @@ func inVPC(t *testing.T, instance string) sledtest.Registration {
 // goes with the VM. What no port has here is refused before anything is made.
 func TestNICsInVPCsArePorts(t *testing.T) {
 	o := sim.Options{Seed: 1, M2: 1, U2: 1, Mode: world.Helios}
-	s := sledtest.New(t, o, vpcs)
+	s := sledtest.New(t, o, sledtest.VPCConfig)
 	s.Run("bootstrap")
 	a := s.StartAgent(t, s.Host())
 	for why, change := range map[string]func(local map[string]any){
@@ -156,7 +140,7 @@ func portOf(t *testing.T, s *sledtest.Operator, name string) (seen []string) {
 // after a restart of the agent, and after a reboot; the versions of routes are unknown then, so that they are sent
 // again, as to a sled agent. A VM that is registered later has the routes, too.
 func TestVPCsOfLivingVMs(t *testing.T) {
-	s := sledtest.New(t, sim.Options{Seed: 1, M2: 1, U2: 1, Mode: world.Helios}, vpcs)
+	s := sledtest.New(t, sim.Options{Seed: 1, M2: 1, U2: 1, Mode: world.Helios}, sledtest.VPCConfig)
 	s.Run("bootstrap")
 	a := s.StartAgent(t, s.Host())
 	ask := asking(t, a)

@@ -136,9 +136,6 @@ func (o fetching) want(e *cli.Env, address string) (want image.FetchWant, err er
 	return want, nil
 }
 
-// maxList bounds a list of digests, in bytes.
-const maxList = 1 << 20
-
 // digest finds the digest of the file, if there is to be one, and says whether nobody between the server and the sled can change the
 // file unseen.
 func (o fetching) digest(ctx context.Context, h host.Host, want *image.FetchWant) (trusted bool, err error) {
@@ -158,7 +155,7 @@ func (o fetching) digest(ctx context.Context, h host.Host, want *image.FetchWant
 		trusted = safe(at)
 	default:
 		info, err := os.Stat(list)
-		if err == nil && info.Size() > maxList {
+		if err == nil && info.Size() > web.MaxText {
 			err = errors.New("it is too large for a list of digests")
 		}
 		var data []byte

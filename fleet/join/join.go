@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/certificate/csr"
+
+	"github.com/sledctl/sledctl/fleet/replace"
 )
 
 // The files of a sled that has joined.
@@ -56,14 +58,14 @@ func Join(ctx context.Context, r Request) error {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(r.Dir, credential), both); err != nil {
+	if err := replace.File(filepath.Join(r.Dir, credential), both); err != nil {
 		return err
 	}
 	config, err := clientcmd.Write(kubeconfig(r))
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(r.Dir, Kubeconfig), config) // last: by it the sled has joined
+	return replace.File(filepath.Join(r.Dir, Kubeconfig), config) // last: by it the sled has joined
 }
 
 // Renew replaces the certificate of a sled that has joined, by that certificate.
@@ -80,7 +82,7 @@ func Renew(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(dir, credential), both)
+	return replace.File(filepath.Join(dir, credential), both)
 }
 
 // Certificate is that of a sled that has joined. Errors: fs.ErrNotExist, where none has.
@@ -154,23 +156,6 @@ func kubeconfig(r Request) clientapi.Config {
 	c.Contexts["fleet"] = &clientapi.Context{Cluster: "fleet", AuthInfo: "sled"}
 	c.CurrentContext = "fleet"
 	return *c
-}
-
-// replace writes a file that is there whole, or as it was.
-func replace(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".new-") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }
 
 // due is when a certificate is replaced: two thirds of its time are over.

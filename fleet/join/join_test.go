@@ -17,6 +17,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sledctl/sledctl/fleet/replace"
 )
 
 // joined writes the certificate of a sled, as if it had joined.
@@ -29,7 +31,7 @@ func joined(t *testing.T, dir, name string, from time.Time, lasts time.Duration)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: user + name}, NotBefore: from, NotAfter: from.Add(lasts)}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	if err == nil {
-		err = replace(filepath.Join(dir, credential), encode("CERTIFICATE", der))
+		err = replace.File(filepath.Join(dir, credential), encode("CERTIFICATE", der))
 	}
 	if err != nil {
 		t.Fatal(err)

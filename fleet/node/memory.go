@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/sledctl/sledctl/fleet/fence"
+	"github.com/sledctl/sledctl/fleet/replace"
 )
 
 // Memory is what a node remembers of the store, on the sled's own disk: a restored store is
@@ -38,28 +38,5 @@ func (f File) Remember(b fence.Beat) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(string(f), data)
-}
-
-// replaceFile writes a file at once: a reader finds the one before, or this one.
-func replaceFile(name string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name()) // fails once it is renamed
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp.Name(), name); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
+	return replace.File(string(f), data)
 }

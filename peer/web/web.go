@@ -273,8 +273,8 @@ func (b *Body) Close() error {
 	return b.in.Close()
 }
 
-// maxText bounds what Text reads.
-const maxText = 1 << 20
+// MaxText bounds a text that is read whole, in bytes: a list of digests.
+const MaxText = 1 << 20
 
 // Text gets a small file, such as a list of checksums: at most 1 MiB. Errors: those of Get and Read.
 func (c Client) Text(ctx context.Context, h host.Host, at *url.URL) (string, error) {
@@ -283,9 +283,9 @@ func (c Client) Text(ctx context.Context, h host.Host, at *url.URL) (string, err
 		return "", err
 	}
 	defer b.Close()
-	text, err := io.ReadAll(io.LimitReader(b, maxText+1))
-	if len(text) > maxText {
-		return "", &LengthError{URL: b.from, Want: maxText}
+	text, err := io.ReadAll(io.LimitReader(b, MaxText+1))
+	if len(text) > MaxText {
+		return "", &LengthError{URL: b.from, Want: MaxText}
 	}
 	return string(text), err
 }

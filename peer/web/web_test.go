@@ -300,9 +300,9 @@ func TestText(t *testing.T) {
 	serve := func(n int) exchangetest.Line {
 		return exchangetest.Line{Serve: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", n)) })}
 	}
-	got, err := Client{}.Text(t.Context(), serve(maxText), parse(t, "http://h/SUMS"))
-	_, tooLong := Client{}.Text(t.Context(), serve(maxText+1), parse(t, "http://h/SUMS"))
-	if _, is := errors.AsType[*LengthError](tooLong); err != nil || len(got) != maxText || !is {
+	got, err := Client{}.Text(t.Context(), serve(MaxText), parse(t, "http://h/SUMS"))
+	_, tooLong := Client{}.Text(t.Context(), serve(MaxText+1), parse(t, "http://h/SUMS"))
+	if _, is := errors.AsType[*LengthError](tooLong); err != nil || len(got) != MaxText || !is {
 		t.Errorf("%d bytes, %v; %v", len(got), err, tooLong)
 	}
 }

@@ -33,32 +33,16 @@ import (
 
 func TestHistoriesOfDisks(t *testing.T) {
 	t.Parallel()
-	want := 50
-	switch {
-	case sledtest.Soak():
-		want = 20_000
-	case testing.Short():
-		want = 4
-	}
-	if *number > 0 {
-		want = int(*number)
-	}
 	total, kills := map[string]int{}, 0
-	for story := range want {
-		synctest.Test(t, func(t *testing.T) {
-			s := newDiskStory(t, rand.New(rand.NewPCG(*seed+uint64(story), 3)))
-			if err := s.play(10 + s.r.IntN(15)); err != nil {
-				t.Errorf("story %d: %v\n\t%s", story, err, strings.Join(s.log, "\n\t"))
-			}
-			kills += s.kills
-			for verb, n := range s.done {
-				total[verb] += n
-			}
-		})
-		if t.Failed() {
-			return
+	want := stories(t, 3, func(t *testing.T, r *rand.Rand) ([]string, error) {
+		s := newDiskStory(t, r)
+		err := s.play(10 + r.IntN(15))
+		kills += s.kills
+		for verb, n := range s.done {
+			total[verb] += n
 		}
-	}
+		return s.log, err
+	})
 	fmt.Printf("histories of disks: %d, commands killed: %d, done: %v\n", want, kills, total)
 	for _, verb := range diskVerbs {
 		if want >= 40 && total[verb.what] == 0 {

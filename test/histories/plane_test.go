@@ -30,19 +30,7 @@ const (
 	planeAgent = "[fd00:1122:3344:101::1]:12345"
 )
 
-const planeConfig = `
-[storage]
-slots = "gimlet"
-key = "development"
-[network]
-etherstub = "propolis_stub0"
-gz_vnic = "propolis_gz0"
-gz_address = "fd00:1122:3344:101::1/64"
-underlay = "fd00:1122:3344:101::/64"
-gateway = "fd00:1122:3344:101::1"
-guest_link = "net0"
-opte_links = ["net2", "net3"]
-opte_address = "fd00:1122:3344:101::1"
+const planeConfig = sledtest.VPCConfig + `
 [nexus]
 url = "http://` + sledtest.PlaneAddress + `"
 sled_id = "` + planeSled + `"
@@ -50,6 +38,22 @@ sled_id = "` + planeSled + `"
 
 func TestHistoriesOfAControlPlane(t *testing.T) {
 	t.Parallel()
+	var kills int
+	want := stories(t, 2, func(t *testing.T, r *rand.Rand) ([]string, error) {
+		s := newPlaneStory(t, r)
+		defer s.stop()
+		err := s.play(4 + r.IntN(5))
+		kills += s.kills
+		return s.log, err
+	})
+	fmt.Printf("histories of a control plane: %d, agents killed: %d\n", want, kills)
+	if kills == 0 {
+		t.Error("no agent was killed")
+	}
+}
+
+// stories plays as many as there is time for, each by a chance of its own and in a bubble of time, until one breaks a law.
+func stories(t *testing.T, kind uint64, play func(*testing.T, *rand.Rand) (log []string, err error)) (played int) {
 	want := 50
 	switch {
 	case sledtest.Soak():
@@ -60,26 +64,17 @@ func TestHistoriesOfAControlPlane(t *testing.T) {
 	if *number > 0 {
 		want = int(*number)
 	}
-	var kills int
 	for story := range want {
 		synctest.Test(t, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(*seed+uint64(story), 2))
-			s := newPlaneStory(t, r)
-			err := s.play(4 + r.IntN(5))
-			if err != nil {
-				t.Errorf("story %d: %v\n\t%s", story, err, strings.Join(s.log, "\n\t"))
+			if log, err := play(t, rand.New(rand.NewPCG(*seed+uint64(story), kind))); err != nil {
+				t.Errorf("story %d: %v\n\t%s", story, err, strings.Join(log, "\n\t"))
 			}
-			kills += s.kills
-			s.stop()
 		})
 		if t.Failed() {
-			return
+			t.FailNow()
 		}
 	}
-	fmt.Printf("histories of a control plane: %d, agents killed: %d\n", want, kills)
-	if kills == 0 {
-		t.Error("no agent was killed")
-	}
+	return want
 }
 
 // planeStory is a sled, and what is known of its local disks.

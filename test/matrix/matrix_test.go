@@ -78,10 +78,10 @@ func rows() []row {
 		{name: "spares filled up", config: spared(), adds: true, ready: []string{"reap --all --yes"}, line: "bootstrap", ends: []string{"reap --all --yes"}, stays: true},
 		{name: "ensure from images", fits: fromImages, line: sledtest.Web1},
 		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},
-		{name: "ensure in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, line: inVPC},
-		{name: "stop in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, ready: []string{inVPC}, line: "instance stop web1"},
-		{name: "recreate in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, ready: []string{inVPC}, line: inVPC + ",floating-ip=203.0.113.9 --recreate"},
-		{name: "reroute in a VPC", mode: world.Helios, config: inVPCs(), noBoot: true, adds: true, ready: []string{inVPC}, line: inVPC + "+custom"},
+		{name: "ensure in a VPC", mode: world.Helios, config: sledtest.VPCConfig, noBoot: true, line: inVPC},
+		{name: "stop in a VPC", mode: world.Helios, config: sledtest.VPCConfig, noBoot: true, ready: []string{inVPC}, line: "instance stop web1"},
+		{name: "recreate in a VPC", mode: world.Helios, config: sledtest.VPCConfig, noBoot: true, ready: []string{inVPC}, line: inVPC + ",floating-ip=203.0.113.9 --recreate"},
+		{name: "reroute in a VPC", mode: world.Helios, config: sledtest.VPCConfig, noBoot: true, adds: true, ready: []string{inVPC}, line: inVPC + "+custom"},
 		{name: "ensure with cloud-init data", line: sledtest.Web1 + " --hostname shop"},
 		{name: "cloud-init data of a guest that runs", adds: true, ready: []string{sledtest.Web1}, line: "instance ensure web1 --hostname shop"},
 		{name: "recreate", ready: []string{sledtest.Web1}, line: "instance ensure web1 --cpus 4 --recreate"},
@@ -169,25 +169,6 @@ const (
 
 // inVPC ends with a route, so that another one can be asked for.
 const inVPC = "instance ensure web1 --nic opte,vni=100,ip=172.30.0.5,subnet=172.30.0.0/24,rule=dir=in+action=allow+priority=9+protocol=tcp+port=22,route=0.0.0.0/0+ig"
-
-// inVPCs is a sled whose zones are made from images, and which has OPTE. A boot would empty the RAM disk
-// on which this configuration lies.
-func inVPCs() string {
-	return `
-[storage]
-slots = "gimlet"
-key = "development"
-[network]
-etherstub = "propolis_stub0"
-gz_vnic = "propolis_gz0"
-gz_address = "fd00:1122:3344:101::1/64"
-underlay = "fd00:1122:3344:101::/64"
-gateway = "fd00:1122:3344:101::1"
-guest_link = "net0"
-opte_links = ["net0", "net1"]
-opte_address = "fd00:1122:3344:101::1"
-`
-}
 
 // secretTuned is tuned with keys from a file.
 func secretTuned() string {

@@ -25,6 +25,22 @@ const (
 	Web1NICs = " --nic over=net0 --nic over=net1,vlan=7"
 )
 
+// VPCConfig is that of a sled whose zones are made from images, and which has OPTE.
+const VPCConfig = `
+[storage]
+slots = "gimlet"
+key = "development"
+[network]
+etherstub = "propolis_stub0"
+gz_vnic = "propolis_gz0"
+gz_address = "fd00:1122:3344:101::1/64"
+underlay = "fd00:1122:3344:101::/64"
+gateway = "fd00:1122:3344:101::1"
+guest_link = "net0"
+opte_links = ["net0", "net1"]
+opte_address = "fd00:1122:3344:101::1"
+`
+
 // TunedConfig has an MTU, so that making a VNIC takes two commands.
 const TunedConfig = `
 [storage]

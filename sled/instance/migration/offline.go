@@ -42,10 +42,7 @@ func HasArrivedBy(printed []byte, id, migration string) error {
 }
 
 // IsNotFound reports whether another sled's sledctl has said that it does not have what it was asked for.
-func (e *RemoteError) IsNotFound() bool { return e.Said && e.Exit == notFound }
-
-// notFound is the exit code of a sledctl that does not know what it was asked for.
-const notFound = 4
+func (e *RemoteError) IsNotFound() bool { return e.Said && e.Exit == exitMissing }
 
 // GivesUp has the target drop what it has on record of an arrival, and reports whether there is none any longer.
 func GivesUp(ctx context.Context, run Remote, m record.Migration, id string) error {

@@ -118,8 +118,10 @@ func (e *RemoteError) clean() bool {
 	return e.Err != nil && e.Exit < 0 || e.Said && len(e.Leftovers) == 0 && e.Exit != exitLocked
 }
 
-// Exit codes of a sledctl: what is there differs from what was asked for, another one is at work, something must be so first.
+// Exit codes of a sledctl: it does not know what it was asked for, what is there differs from that, another one is at work,
+// something must be so first.
 const (
+	exitMissing  = 4
 	exitConflict = 5
 	exitLocked   = 6
 	exitRefused  = 8

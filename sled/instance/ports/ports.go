@@ -159,8 +159,8 @@ func create(b layout.Blueprint, r record.Record, v record.VNIC, seen Observed) (
 			Step: opte.SetUnderlay{First: b.OPTE.Links[0], Second: b.OPTE.Links[1]},
 		})
 	}
-	for _, prefix := range []string{"0.0.0.0/0", "::/0"} {
-		if len(b.OPTE.Boundary) > 0 && !seen.Underlay {
+	if len(b.OPTE.Boundary) > 0 && !seen.Underlay {
+		for _, prefix := range []string{"0.0.0.0/0", "::/0"} {
 			all = append(all, plan.Action{
 				ID: "opte.set-boundary " + v.Name + " " + prefix, Object: "way out of OPTE's ports", Why: "no port is on the sled yet", Change: plan.Modify,
 				Step: opte.SetBoundary{Prefix: prefix, Switches: b.OPTE.Boundary},
