@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // A state in a file is a log. Its first line is {"format":2}. Each other line is a
@@ -104,8 +105,13 @@ func (l *logFile) read() (read []entry, version uint64, err error) {
 		return nil, 0, nil
 	}
 	text = text[:tail+1+strings.IndexByte(text[tail+1:], '\n')+1]
-	at := make([]int64, 0, len(text)/1024)
-	read = make([]entry, 0, cap(at))
+	lines := strings.Count(text, "\n")
+	if len(l.spans) == 0 {
+		l.spans = make(map[string]span, lines) // none is moved while it grows
+	}
+	at := make([]int64, 0, lines)
+	read = make([]entry, 0, lines)
+	again := false
 	for line := range strings.Lines(text) {
 		key, value, has := strings.Cut(line[:len(line)-1], "\t")
 		if key == commitKey {
@@ -113,12 +119,16 @@ func (l *logFile) read() (read []entry, version uint64, err error) {
 				return nil, 0, fmt.Errorf("commit: %w", err)
 			}
 		} else {
-			l.enter(key, span{from + int64(len(key)) + 1, len(value)}, has)
+			known := l.enter(key, span{from + int64(len(key)) + 1, len(value)}, has)
+			again = again || known || !has
 			read, at = append(read, entry{key, value, !has}), append(at, from+int64(len(key))+1)
 		}
 		from += int64(len(line))
 	}
 	l.end = from
+	if !again {
+		return read, version, nil
+	}
 	kept := 0
 	for i, e := range read {
 		if now, there := l.spans[e.key]; there != e.gone && (e.gone || now.at == at[i]) { // the last of its key
@@ -135,23 +145,27 @@ func (l *logFile) rest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	size := max(0, now.Size()-l.end)
-	var text strings.Builder
-	text.Grow(int(size))
-	_, err = io.CopyBuffer(&text, io.NewSectionReader(l.file, l.end, size), make([]byte, min(size+1, 32<<10)))
-	return text.String(), err
+	text := make([]byte, max(0, now.Size()-l.end))
+	n, err := l.file.ReadAt(text, l.end)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return unsafe.String(unsafe.SliceData(text), n), err // nobody else has these bytes
 }
 
-// enter notes where an entry lies now, or that it is gone.
-func (l *logFile) enter(key string, s span, has bool) {
-	if was, there := l.spans[key]; there {
+// enter notes where an entry lies now, or that it is gone, and says whether it was there.
+func (l *logFile) enter(key string, s span, has bool) (known bool) {
+	was, known := l.spans[key]
+	if known {
 		l.live -= int64(len(key) + was.size + 2)
-		delete(l.spans, key)
 	}
 	if has {
 		l.live += int64(len(key) + s.size + 2)
 		l.spans[key] = s
+	} else {
+		delete(l.spans, key)
 	}
+	return known
 }
 
 // checkFormat is the length of the first line, or 0 for a file of format 1.
