@@ -45,9 +45,13 @@ func (l *Ledger) look(ctx context.Context) (*survey, error) {
 			l.absent = append(l.absent, Absence{File: v.File(), Pool: v.Pool, Err: v.err})
 		}
 	}
+	unchanged := !slices.ContainsFunc(visits, func(v *probe) bool { return v.found == nil || v.found != v.before })
+	if !unchanged {
+		l.sure = nil // the next look is compared with this one
+	}
 	p, err := l.decide()
 	if err == nil {
-		p.unchanged = !slices.ContainsFunc(visits, func(v *probe) bool { return v.found == nil || v.found != v.before })
+		p.unchanged = unchanged
 	}
 	return p, err
 }

@@ -250,3 +250,24 @@ func outlive(t *testing.T, s *sled) {
 	s.put(t, s.disks[0].at.File(), before)
 	s.forgotten()
 }
+
+// Found by TestHistoriesOfChangingMembers: in the place of a member lies a copy that has left
+// the ledger, as under a disk that is not mounted.
+func TestWhatWasSureIsNotSureOnceACopyHasChanged(t *testing.T) {
+	s := created(t, 2, false)
+	d := s.disks[0]
+	left := s.content(t, d)
+	try(t, s.open(t).Leave(t.Context(), d.at.Directory, "test", "test"))
+	try(t, s.open(t).Join(t.Context(), []Location{d.at}, "test", "test"))
+	l := s.open(t)
+	if v := set(t, l, fact("a", "1")); len(v.Warnings()) > 0 {
+		t.Fatalf("warned %v", v.Warnings())
+	}
+	s.put(t, d.at.File(), left)
+	for look := range 3 {
+		v, err := l.Read(t.Context())
+		if try(t, err); !warned(v, "is missing") {
+			t.Errorf("look %d: members %v, warned %v", look, v.Members(), v.Warnings())
+		}
+	}
+}
