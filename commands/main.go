@@ -33,6 +33,7 @@ func Main(args []string, in, out, errs *os.File, environ []string, version strin
 	if sim.IsStandIn(name) {
 		return sim.StandIn(context.Background(), name, args[1:], in, out, errs, environ)
 	}
+	cli.CollectLate()
 	env := cli.NewEnv(terminal.System(in, out, errs, environ), environ, version)
 	ctx, stop := cli.Interruptible(context.Background(), env)
 	defer stop()

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,7 +99,7 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 	if err != nil {
 		return err
 	}
-	sparing()
+	cli.CollectEarly()
 	ready, finish := noting(ctx, e.Environ, func(err error) { s.Log.Warn("the service manager was not told", "cause", err) })
 	err = s.Run(ctx, env, func() {
 		for _, at := range s.Listen {
@@ -113,15 +112,6 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 		return nil // that is how an agent ends
 	}
 	return err
-}
-
-// sparing has the collector begin when the heap has grown by a half, not when it has doubled, unless
-// GOGC asks for something else: the agent rests most of the time, next to VMs that could use the memory.
-func sparing() {
-	const usual, early = 100, 50
-	if was := debug.SetGCPercent(early); was != usual {
-		debug.SetGCPercent(was)
-	}
 }
 
 // served are the VMs that the agent answers for: on SmartOS none, where it keeps NIC records

@@ -112,6 +112,7 @@ func (f *Findings) inOrder() {
 // arrange makes what is asked of each of many objects quick to answer.
 func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datasets []zfs.Dataset) {
 	f.clones, f.lies, f.nets, f.ours = map[string][]string{}, make(map[string][]string, len(zones)), make(map[string]string, len(zones)), make(map[string]bool, len(zones)+len(links))
+	f.owners = make(map[string]naming.Owner, len(zones))
 	f.homes, f.left, f.over = make(map[string]string, len(datasets)), map[string][]string{}, map[string][]string{}
 	f.at, f.health = make(map[string]string, len(datasets)), map[string]string{}
 	pools, _ := f.inv.Pools()
@@ -152,7 +153,9 @@ func (f *Findings) arrangeZone(k known, z zone.Zone) {
 	for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
 		f.lies[dir] = append(f.lies[dir], z.Name)
 	}
-	if k.isBase(z, f.inv) {
+	owner := f.inv.Owner(k.names, z)
+	f.owners[z.Name] = owner
+	if k.isBase(z, owner) {
 		f.bases[z.Name] = true
 	}
 	config, _ := f.inv.Config(z.Name)

@@ -27,7 +27,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 		return k.unmarked(o, d, zoned)
 	}
 	work, working := k.busy[o.key()]
-	r, recorded := k.zones[name]
+	r, recorded := k.ofZone(name)
 	verb, died := k.unfinished(r, f)
 	id, ours := record.HomeOf(k.names, d)
 	switch {

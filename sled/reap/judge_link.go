@@ -34,7 +34,7 @@ type facts struct {
 
 func (k known) factsOf(l vnic.Link, f Findings, key string) facts {
 	x := facts{Link: l, former: k.net.FormerVNIC(l.Name, l.MAC)}
-	x.own, x.recorded = k.vnics[l.Name]
+	x.own, x.recorded = k.ofLink(l.Name)
 	x.hold, x.held = k.held[key]
 	own := x.own
 	meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over && own.vnic.Port == inventory.IsMisc(l)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
@@ -17,9 +16,8 @@ import (
 )
 
 // isBase says whether a zone is a base, by the ledger or by its own marks.
-func (k known) isBase(z zone.Zone, inv *inventory.Inventory) bool {
+func (k known) isBase(z zone.Zone, owner naming.Owner) bool {
 	_, recorded := k.bases[z.Name]
-	owner := inv.Owner(k.names, z)
 	return recorded || owner.Ours() && owner.Role == naming.RoleBase
 }
 
@@ -35,8 +33,8 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	if z.Name == zone.Global {
 		return Object{}, true
 	}
-	owner := f.inv.Owner(k.names, z)
-	r, recorded := k.zones[z.Name]
+	owner := f.owners[z.Name]
+	r, recorded := k.ofZone(z.Name)
 	b, based := k.bases[z.Name]
 	if !owner.Ours() && !r.named(z, owner) && (!based && k.spares[z.Name].Zonepath != z.Path || owner.Evidence != naming.Alike) {
 		o.Verdict, o.Reason = Unknown, owner.Doubt
@@ -68,7 +66,7 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 
 // zoneVerdict judges a sledctl zone by its record.
 func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner) Object {
-	r, recorded := k.zones[z.Name]
+	r, recorded := k.ofZone(z.Name)
 	b, based := k.bases[z.Name]
 	spare, ahead := k.spares[z.Name]
 	work, working := k.busy[o.key()]
@@ -116,7 +114,7 @@ func spareVerdict(spare instance.JudgedSpare, recorded bool, z zone.Zone) (Verdi
 func (k known) zoneOfInstance(r recordedIncarnation, z zone.Zone, f Findings) (Verdict, string) {
 	verb, died := k.unfinished(r, f)
 	switch {
-	case (r.incarnation.Boot != k.boot || r.incarnation.Rolling) && z.State != zone.Running && r.current(z) && k.again(r.Record):
+	case (r.incarnation.Boot != k.boot || r.incarnation.Rolling) && z.State != zone.Running && r.current(z) && k.again(*r.Record):
 		return InUse, "instance " + r.Name + "; it is as it was cloned, and the next ensure boots it"
 	case died:
 		return Orphan, leftBy(verb, r.Name)

@@ -28,6 +28,7 @@ type known struct {
 	instances  map[string]record.Record       // by id
 	zones      map[string]recordedIncarnation // by zone name
 	vnics      map[string]owner               // by link name
+	none       recordedIncarnation            // nobody, made once
 	bases      map[string]base.Record         // by zone name
 	localDisks map[string]localdisk.Record    // by the dataset in which each lies
 	images     map[string]image.Record        // by id
@@ -50,10 +51,16 @@ type known struct {
 	under      map[string]bool                 // links over which sledctl's VNICs lie, or have lain
 }
 
-// recordedIncarnation is an incarnation with the record of its instance.
+// recordedIncarnation is an incarnation with the record of its instance. Both are large,
+// and asked for with each zone, VNIC and dataset.
 type recordedIncarnation struct {
-	record.Record
-	incarnation record.Incarnation
+	*record.Record
+	incarnation *record.Incarnation
+}
+
+// nobody stands for one that the ledger does not have.
+func nobody() recordedIncarnation {
+	return recordedIncarnation{&record.Record{}, &record.Incarnation{}}
 }
 
 // keeps is an object of the instance as it is judged where somebody else than the operator keeps
@@ -71,6 +78,22 @@ func (k known) unfinished(l recordedIncarnation, f Findings) (verb string, dead 
 	m, dead := k.dead["zone "+l.incarnation.Zone]
 	z, _ := f.inv.Zone(l.incarnation.Zone)
 	return m.verb, dead && !l.incarnation.Ensured && z.State != zone.Running
+}
+
+// ofZone is what the ledger has of a zone.
+func (k known) ofZone(name string) (r recordedIncarnation, recorded bool) {
+	if r, recorded = k.zones[name]; !recorded {
+		r = k.none
+	}
+	return r, recorded
+}
+
+// ofLink is what the ledger has of a VNIC or a port.
+func (k known) ofLink(name string) (o owner, recorded bool) {
+	if o, recorded = k.vnics[name]; !recorded {
+		o.recordedIncarnation = k.none
+	}
+	return o, recorded
 }
 
 // current reports whether a zone is that of the instance's present incarnation.
@@ -106,7 +129,7 @@ func (b busy) String() string {
 func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
 	k := known{
 		names: names, boot: boot, now: now,
-		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{},
+		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{}, none: nobody(),
 		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, localDisks: map[string]localdisk.Record{}, newest: map[string]int{}, images: map[string]image.Record{}, snapshots: map[string]snapshot.Record{}, held: map[string]network.Hold{},
 		volumes: map[string]volume.Record{}, disks: map[string][]string{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
@@ -134,8 +157,9 @@ func (k known) learnLinks(links []string) {
 
 func (k known) learnInstances(view ledger.View) error {
 	records, err := record.All(view)
-	for _, r := range records {
-		k.instances[r.ID] = r
+	for i := range records {
+		r := &records[i]
+		k.instances[r.ID] = *r
 		for _, n := range r.Spec.NICs {
 			if !n.OPTE {
 				k.under[n.Over] = true
@@ -147,12 +171,13 @@ func (k known) learnInstances(view ledger.View) error {
 			}
 		}
 		for _, incarnation := range slices.Backward(r.Incarnations()) { // the present one counts
-			k.zones[incarnation.Zone] = recordedIncarnation{r, incarnation}
+			recorded := recordedIncarnation{r, &incarnation}
+			k.zones[incarnation.Zone] = recorded
 			if incarnation.Boot == k.boot && !incarnation.Ensured {
 				k.cloned[incarnation.Base] = "instance " + r.Name
 			}
 			for _, v := range append(slices.Clone(incarnation.Guests), incarnation.Control) {
-				k.vnics[v.Name] = owner{recordedIncarnation{r, incarnation}, v}
+				k.vnics[v.Name] = owner{recorded, v}
 				if !v.Port {
 					k.under[v.Over] = true
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -110,20 +111,21 @@ type Findings struct {
 	begun   map[string]bool   // zones of that plan whose removal was begun, by a reap that died
 
 	inv    *inventory.Inventory
-	clones map[string][]string // datasets by the snapshot that they were cloned from
-	lies   map[string][]string // zones by each directory that their zonepath lies in, itself included
-	ours   map[string]bool     // zones and VNICs that are certainly sledctl's, by kind and name
-	nets   map[string]string   // a zone by each link that its configuration names
-	homes  map[string]string   // datasets that are marked as ours, by mountpoint
-	left   map[string][]string // datasets of bases, by snapshot that a clone took of them or below
-	taken  map[string][]string // snapshots in left, by the zone for which a clone took them
-	over   map[string][]string // VNICs by the link under them
-	bases  map[string]bool     // zones that are bases
-	at     map[string]string   // file systems by mountpoint
-	health map[string]string   // of pools that are imported, by name
-	marks  map[string]string   // zones in which processes may be, by the instance in their mark
-	goes   map[string]bool     // objects that go, by kind and name
-	first  map[string][]string // objects that must go before an object, all by kind and name
+	clones map[string][]string     // datasets by the snapshot that they were cloned from
+	lies   map[string][]string     // zones by each directory that their zonepath lies in, itself included
+	ours   map[string]bool         // zones and VNICs that are certainly sledctl's, by kind and name
+	nets   map[string]string       // a zone by each link that its configuration names
+	owners map[string]naming.Owner // of zones, by name
+	homes  map[string]string       // datasets that are marked as ours, by mountpoint
+	left   map[string][]string     // datasets of bases, by snapshot that a clone took of them or below
+	taken  map[string][]string     // snapshots in left, by the zone for which a clone took them
+	over   map[string][]string     // VNICs by the link under them
+	bases  map[string]bool         // zones that are bases
+	at     map[string]string       // file systems by mountpoint
+	health map[string]string       // of pools that are imported, by name
+	marks  map[string]string       // zones in which processes may be, by the instance in their mark
+	goes   map[string]bool         // objects that go, by kind and name
+	first  map[string][]string     // objects that must go before an object, all by kind and name
 }
 
 // Basis names a state of the ledger.

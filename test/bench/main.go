@@ -26,6 +26,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sledctl/sledctl/commands/cli"
 )
 
 // profileFile is where -profile writes.
@@ -51,6 +53,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
+	cli.CollectLate() // as the program does
 	rows, err := take(context.Background(), flag.Arg(0), *profile)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -120,22 +120,30 @@ func (r *recalling) index(t *Text, start int) *index {
 
 func (r *recalling) table(t *Text) table {
 	n, slots := r.number(), r.number()
-	read := table{places: make([]place, 0, r.fits(n, 16))}
-	for range cap(read.places) {
-		p := place{r.number(), int32(r.number()), int32(r.number()), int32(r.number())}
+	read := table{places: make([]place, r.fits(n, 16))}
+	from, size := r.data, len(t.data)
+	right := true
+	for i := range read.places { // number by number they would be most of what a command does that finds nothing to do
+		at := from[16*i : 16*i+16]
+		p := place{int(uint32At(at, 0)), int32(uint32At(at, 4)), int32(uint32At(at, 8)), int32(uint32At(at, 12))}
 		key := p.start - len(openValue) - int(p.key)
-		r.expect(key >= 0 && p.length >= 0 && p.key >= 0 && p.start+int(p.length) <= len(t.data) && int(p.line) < len(t.lines))
-		read.places = append(read.places, p)
+		right = right && key >= 0 && p.length >= 0 && p.key >= 0 && p.start+int(p.length) <= size && uint32(p.line) < uint32(len(t.lines))
+		read.places[i] = p
 	}
-	r.expect(slots&(slots-1) == 0 && slots >= 2*n)
+	r.skip(16 * len(read.places))
+	r.expect(right && slots&(slots-1) == 0 && slots >= 2*n)
 	read.slots = make([]slot, r.fits(slots, 8))
+	from = r.data
 	for i := range read.slots {
-		s := slot{uint32(r.number()), uint32(r.number())}
-		if r.expect(int(s.n) <= n); s.n > 0 {
+		at := from[8*i : 8*i+8]
+		s := slot{uint32At(at, 0), uint32At(at, 4)}
+		if right = right && int(s.n) <= n; s.n > 0 {
 			slots -= 2
 		}
 		read.slots[i] = s
 	}
+	r.skip(8 * len(read.slots))
+	r.expect(right)
 	r.expect(slots >= 0) // half of them are free: a search ends
 	return read
 }
@@ -177,6 +185,11 @@ func (r *recalling) number() int {
 	r.data = r.data[4:]
 	return int(n)
 }
+
+func uint32At(data []byte, at int) uint32 { return binary.LittleEndian.Uint32(data[at:]) }
+
+// skip passes over n bytes that were read.
+func (r *recalling) skip(n int) { r.data = r.data[n:] }
 
 func (r *recalling) long() uint64 {
 	low := r.number()
