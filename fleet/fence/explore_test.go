@@ -46,23 +46,17 @@ func (w world) control(s state, add adder) {
 		to := s
 		to.store.revoked = store.gen
 		if !w.rules.before {
-			to.controller.silence, to.controller.off, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, 0, false, 0
+			to.controller.silence, to.controller.off, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, offState{}, false, 0
 		}
 		add(to, "the claim of generation %d is revoked", store.gen)
 	}
-	if w.policy == Power && (s.store.started >= s.store.gen || s.store.revoked >= s.store.gen || w.rules.early) {
-		for i := range w.sleds {
-			if !s.sleds[i].powered && (i == s.store.place || w.rules.anyOff) {
-				to := s
-				to.controller.off = i + 1
-				add(to, "the BMC of sled %d reports it off", i)
-			}
-		}
+	if w.policy == Power {
+		w.power(s, add)
 	}
-	if m := s.store.moving.gen; w.policy == Lease && m != 0 && s.store.started < m && s.store.revoked < m {
+	if m := s.store.moving.gen; (w.policy == Power || w.policy == Lease) && m != 0 && s.store.started < m && s.store.revoked < m {
 		to := s
 		to.store.revoked = m
-		to.controller.silence, to.controller.off, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, 0, false, 0
+		to.controller.silence, to.controller.off, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, offState{}, false, 0
 		add(to, "the claim of generation %d is revoked", m)
 	}
 	if w.policy == Storage && s.store.taken <= s.store.gen && s.store.gen < w.maxGen {
@@ -129,14 +123,11 @@ func (w world) decides(s state) state {
 	c := &s.controller
 	run := Run{
 		Generation: int64(s.store.gen), Sled: fmt.Sprint(s.store.place), Policy: w.policy,
-		Terms: Terms{Fence: fenceTicks, Halt: haltTicks, Margin: marginTicks}, Started: s.store.started >= s.store.gen,
+		Terms: Terms{Fence: fenceTicks, Halt: haltTicks, Margin: marginTicks, Settle: time.Duration(w.late)}, Started: s.store.started >= s.store.gen,
 	}
 	e := Evidence{Revoked: s.store.revoked >= s.store.gen, Confirmed: int64(s.store.ended), Silent: time.Duration(c.silence[s.store.place].counted), Taken: s.store.taken > s.store.gen || w.rules.startUntaken}
-	if c.off > 0 {
-		e.Off = fmt.Sprint(c.off - 1)
-		if w.rules.anyOff {
-			e.Off = run.Sled
-		}
+	if _, gen, _ := w.suspect(s); c.off.sled > 0 && (c.off.gen == gen || w.rules.keepOff) {
+		e.Off, e.OffFor = fmt.Sprint(c.off.sled-1), time.Duration(c.off.counted)
 	}
 	if w.restores > 0 {
 		e.Uncounted = w.rules.census(string('0'+rune(c.term)), c.restored, w.answers(s))
@@ -161,7 +152,9 @@ func (w world) raises(s state, decided, to int8) state {
 		next = s.store.raised + 1
 	}
 	s.store.gen, s.store.place, s.store.moving, s.store.raised = next, to, movingState{}, next
-	s.controller.off = 0
+	if !w.rules.keepOff {
+		s.controller.off = offState{} // it is of no use
+	}
 	return s
 }
 

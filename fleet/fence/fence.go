@@ -2,12 +2,13 @@
 // starts only if the end of generation G is proven. It is pure. What it is given was read
 // by others, and Decide says what is proven by it.
 //
-// Three things have to be true of what is given, or the rule proves nothing:
+// Five things have to be true of what is given, or the rule proves nothing:
 //
 //   - A sled starts a generation once, and none that is not above the last it has started
 //     for that VM. Its ledger remembers.
 //   - Under a lease, a sled starts a generation within Fence of having read that its claim
 //     was not revoked, and only while its lease holds.
+//   - A sled whose BMC reports it off for as long as Terms.Settle is off, or was meanwhile.
 //   - Renewals and beats are read from the API server itself, not from a cache.
 //   - A store that is restored from a snapshot is restored from one that is older than the
 //     last beat that the controller and most sleds have seen.
@@ -29,11 +30,12 @@ const (
 	Lease   Policy = "lease"   // the guard of its sled halts it once the sled's lease is over
 )
 
-// Terms are those of a lease.
+// Terms are those of a lease, and of power.
 type Terms struct {
 	Fence  time.Duration // the guard halts VMs if no renewal that was asked for later succeeded
 	Halt   time.Duration // how long halting takes at most, a restart of the guard included
 	Margin time.Duration // for clocks that run at different speeds
+	Settle time.Duration // for how long a BMC has to report its sled off
 }
 
 // Wait is how long a lease has to be silent until its VMs have ended.
@@ -67,9 +69,10 @@ type Evidence struct {
 	// Revoked is set if the claim of a run that was not started was revoked. Silent is then
 	// from after that.
 	Revoked bool
-	// Off is the sled whose BMC reported that it is off, when it was asked after the run was
-	// known to be Started or Revoked.
-	Off string
+	// Off is the sled whose BMC reported that it is off, for OffFor. All of that was asked for
+	// after the run was known to be Started or Revoked.
+	Off    string
+	OffFor time.Duration
 	// Taken is set if every volume of the VM was opened with a higher generation.
 	Taken bool
 	// Silent is for how long the sled's lease was read and found not renewed: see Silence.
@@ -97,6 +100,7 @@ type Verdict struct {
 	Reason string        // a sentence for events and conditions
 	Wait   time.Duration // above zero: ask again after it
 	Revoke bool          // the claim must be revoked first
+	Power  bool          // the BMC of its sled has to report that it is off
 }
 
 // Proven reports whether the next generation may start.
@@ -131,10 +135,7 @@ func Decide(r Run, e Evidence) Verdict {
 	}
 	switch policy {
 	case Power:
-		if e.Off == r.Sled && e.Off != "" {
-			return Verdict{Proof: PowerOff, Reason: fmt.Sprintf("the BMC of sled %s reports that it is off", r.Sled)}
-		}
-		return Verdict{Reason: fmt.Sprintf("the BMC of sled %s does not report that it is off", r.Sled)}
+		return byPower(r, e)
 	case Storage:
 		if e.Taken {
 			return Verdict{Proof: Volumes, Reason: fmt.Sprintf("generation %d cannot write its volumes any longer", r.Generation)}
@@ -144,6 +145,16 @@ func Decide(r Run, e Evidence) Verdict {
 		return byLease(r, e)
 	}
 	return Verdict{Reason: fmt.Sprintf("sled %s does not answer, and policy hold waits for it", r.Sled)}
+}
+
+func byPower(r Run, e Evidence) Verdict {
+	switch {
+	case e.Off != r.Sled || e.Off == "":
+		return Verdict{Reason: fmt.Sprintf("the BMC of sled %s does not report that it is off", r.Sled), Power: true}
+	case e.OffFor < r.Terms.Settle:
+		return Verdict{Reason: fmt.Sprintf("the BMC of sled %s has to report that it is off for %v", r.Sled, r.Terms.Settle), Power: true}
+	}
+	return Verdict{Proof: PowerOff, Reason: fmt.Sprintf("the BMC of sled %s reports that it is off", r.Sled)}
 }
 
 func byLease(r Run, e Evidence) Verdict {

@@ -15,6 +15,9 @@ func worlds() map[string]world {
 	return map[string]world{
 		"hold":                   {policy: Hold, sleds: 3, kills: 1, maxGen: 3},
 		"power":                  {policy: Power, sleds: 2, kills: 1, maxGen: 3},
+		"power, late":            {policy: Power, sleds: 2, kills: 1, maxGen: 3, late: 1},
+		"power, placed":          {policy: Power, sleds: 2, maxGen: 3, late: 1, placed: true},
+		"power, moving":          {policy: Power, sleds: 2, maxGen: 3, late: 1, moves: true},
 		"storage":                {policy: Storage, sleds: 2, kills: 1, maxGen: 3},
 		"lease":                  {policy: Lease, sleds: 2, kills: 1, maxGen: 2},
 		"lease, placed":          {policy: Lease, sleds: 2, maxGen: 3, placed: true},
@@ -86,23 +89,32 @@ func mutants() map[string]mutant {
 		}
 	}
 	return map[string]mutant{
-		"silence proves an end under hold":         {"hold", decide(func(_ *Run, e *Evidence) { e.Confirmed = 9 })},
-		"the end of an earlier generation":         {"hold", decide(func(run *Run, e *Evidence) { run.Generation = min(run.Generation, max(1, e.Confirmed)) })},
-		"a generation is started twice":            {"hold", func(r *rules) { r.refuse = false }},
-		"a raise that compares nothing":            {"hold", func(r *rules) { r.swap = false }},
-		"any BMC will do":                          {"power", func(r *rules) { r.anyOff = true }},
-		"a BMC is asked too early":                 {"power", func(r *rules) { r.early = true }},
-		"volumes are not taken first":              {"storage", func(r *rules) { r.startUntaken = true }},
-		"no guard":                                 {"lease", func(r *rules) { r.guarded = false }},
-		"the fence only is waited for":             {"lease", decide(func(_ *Run, e *Evidence) { e.Silent += haltTicks + marginTicks })},
-		"time counts that nothing was read in":     {"lease", func(r *rules) { r.recount = true }},
-		"a target's silence is enough":             {"lease, moving", func(r *rules) { r.coming = silenceIsEnough }},
-		"what leaves its source has ended":         {"hold, moving", func(r *rules) { r.unmoved = true }},
-		"what is registered to come has come":      {"hold, moving", func(r *rules) { r.asArrived = true }},
-		"what is on its way has not come":          {"hold, moving", func(r *rules) { r.asStayed = true }},
-		"a claim that comes is kept over a census": {"hold, moving, restored", func(r *rules) { r.keepClaims = true }},
-		"what comes is found as what runs":         {"hold, moving, restored", func(r *rules) { r.asArrived = true }},
-		"silence before the VM has left counts":    {"lease, moving", func(r *rules) { r.before = true }},
+		"silence proves an end under hold":          {"hold", decide(func(_ *Run, e *Evidence) { e.Confirmed = 9 })},
+		"the end of an earlier generation":          {"hold", decide(func(run *Run, e *Evidence) { run.Generation = min(run.Generation, max(1, e.Confirmed)) })},
+		"a generation is started twice":             {"hold", func(r *rules) { r.refuse = false }},
+		"a raise that compares nothing":             {"hold", func(r *rules) { r.swap = false }},
+		"any BMC will do":                           {"power", func(r *rules) { r.anyOff = true }},
+		"a BMC is asked too early":                  {"power", func(r *rules) { r.early = true }},
+		"a BMC that was asked has done it":          {"power, late", func(r *rules) { r.asked = true }},
+		"the first answer is enough":                {"power, late", decide(func(run *Run, e *Evidence) { e.OffFor = run.Terms.Settle })},
+		"time between answers is not counted":       {"power, late", func(r *rules) { r.off = settled }},
+		"a BMC that does not answer is of no sled":  {"power", func(r *rules) { r.deaf = true }},
+		"off is off for the next generation, too":   {"power", func(r *rules) { r.keepOff = true }},
+		"a sled that was off starts it again":       {"power", func(r *rules) { r.refuse = false }},
+		"a claim is not revoked before a power cut": {"power, placed", func(r *rules) { r.early = true; decide(func(_ *Run, e *Evidence) { e.Revoked = true })(r) }},
+		"a target is off before it is empty":        {"power, moving", func(r *rules) { r.early, r.before = true, true }},
+		"the BMC of the source is asked":            {"power, moving", func(r *rules) { r.anyOff = true }},
+		"volumes are not taken first":               {"storage", func(r *rules) { r.startUntaken = true }},
+		"no guard":                                  {"lease", func(r *rules) { r.guarded = false }},
+		"the fence only is waited for":              {"lease", decide(func(_ *Run, e *Evidence) { e.Silent += haltTicks + marginTicks })},
+		"time counts that nothing was read in":      {"lease", func(r *rules) { r.recount = true }},
+		"a target's silence is enough":              {"lease, moving", func(r *rules) { r.coming = silenceIsEnough }},
+		"what leaves its source has ended":          {"hold, moving", func(r *rules) { r.unmoved = true }},
+		"what is registered to come has come":       {"hold, moving", func(r *rules) { r.asArrived = true }},
+		"what is on its way has not come":           {"hold, moving", func(r *rules) { r.asStayed = true }},
+		"a claim that comes is kept over a census":  {"hold, moving, restored", func(r *rules) { r.keepClaims = true }},
+		"what comes is found as what runs":          {"hold, moving, restored", func(r *rules) { r.asArrived = true }},
+		"silence before the VM has left counts":     {"lease, moving", func(r *rules) { r.before = true }},
 
 		"a renewal starts no new count":              {"lease", func(r *rules) { r.read = sameRenewal }},
 		"a cache is read":                            {"lease", func(r *rules) { r.stale = true }},
@@ -128,6 +140,10 @@ func silenceIsEnough(c Coming, e Evidence) (bool, Verdict) {
 
 func sameRenewal(s Silence, now time.Duration, _ string, gap time.Duration) Silence {
 	return s.Read(now, s.Renewal, gap)
+}
+
+func settled(_ Off, _, _ time.Duration, off bool, _ time.Duration) Off {
+	return Off{Reported: off, Counted: 9}
 }
 
 func nobody(string, bool, map[string]Answer) []string { return nil }
@@ -157,9 +173,10 @@ func TestALocalVolumeForcesHold(t *testing.T) {
 }
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
-	terms := Terms{Fence: 15 * time.Second, Halt: 5 * time.Second, Margin: 10 * time.Second}
+	terms := Terms{Fence: 15 * time.Second, Halt: 5 * time.Second, Margin: 10 * time.Second, Settle: 8 * time.Second}
 	run := func(p Policy) Run { return Run{Generation: 3, Sled: "sled1", Policy: p, Terms: terms, Started: true} }
 	claimed := Run{Generation: 3, Sled: "sled1", Policy: Lease, Terms: terms}
+	placed := Run{Generation: 3, Sled: "sled1", Policy: Power, Terms: terms}
 	for _, c := range []struct {
 		run  Run
 		e    Evidence
@@ -173,7 +190,10 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		{run(Hold), Evidence{Confirmed: 3}, Confirmed, "reported the end of generation 3"},
 		{run(Hold), Evidence{Off: "sled1", Taken: true, Silent: time.Hour}, "", "policy hold waits"},
 		{run(Power), Evidence{Off: "sled2", Taken: true, Silent: time.Hour}, "", "does not report"},
-		{run(Power), Evidence{Off: "sled1"}, PowerOff, "is off"},
+		{run(Power), Evidence{Off: "sled1", OffFor: 7 * time.Second}, "", "for 8s"},
+		{run(Power), Evidence{Off: "sled1", OffFor: 8 * time.Second}, PowerOff, "is off"},
+		{placed, Evidence{Off: "sled1", OffFor: time.Minute}, "", "may still start generation 3"},
+		{placed, Evidence{Off: "sled1", OffFor: time.Minute, Revoked: true}, PowerOff, "is off"},
 		{run(Storage), Evidence{Off: "sled1", Silent: time.Hour}, "", "not taken over"},
 		{run(Storage), Evidence{Taken: true}, Volumes, "cannot write"},
 		{run(Lease), Evidence{Silent: 29 * time.Second}, "", "over in 1s"},
@@ -203,6 +223,24 @@ func TestOnlyTimeInWhichTheLeaseWasReadCounts(t *testing.T) {
 	} {
 		if s = s.Read(read.at, read.renewal, 5); s.Counted != read.want {
 			t.Errorf("at %d: %d, want %d", read.at, s.Counted, read.want)
+		}
+	}
+}
+
+func TestOnlyWhatABMCReportsWithoutABreakCounts(t *testing.T) {
+	var o Off
+	for _, read := range []struct {
+		asked, answered time.Duration
+		off             bool
+		want            time.Duration
+	}{
+		{10, 11, true, 0}, {12, 14, true, 1}, {15, 15, true, 2},
+		{16, 16, false, 0}, {17, 17, true, 0}, {19, 20, true, 2},
+		{60, 60, true, 0}, // it was not asked for long
+		{59, 59, true, 0}, // another clock
+	} {
+		if o = o.Read(read.asked, read.answered, read.off, 5); o.Counted != read.want || o.Reported != read.off {
+			t.Errorf("asked at %d: %+v, want %d", read.asked, o, read.want)
 		}
 	}
 }

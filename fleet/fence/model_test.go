@@ -27,6 +27,7 @@ type sledState struct {
 	committed    bool // the store has that renewal
 	beat         beat // that it remembers
 	powered      bool
+	dying        int8 // ticks until its power is gone, which its BMC was asked for; 0: it was not
 	claim, fresh int8 // the generation whose claim it has read; for how many ticks it may start it
 	comes        comesState
 }
@@ -68,11 +69,17 @@ type controllerState struct {
 	read     bool
 	restored bool
 	silence  [maxSleds]silenceState
-	off      int8 // the sled that its BMC reports off, +1
+	off      offState
 	decided  int8 // the generation whose end it takes for proven
 }
 
 type silenceState struct{ counted int8 }
+
+// offState is what a BMC has answered last.
+type offState struct {
+	sled, gen    int8 // that it reports off, +1, 0: none; the generation that is to have ended by it
+	counted, gap int8 // for how long; ticks since
+}
 
 type state struct {
 	now        int8
@@ -96,6 +103,7 @@ type world struct {
 	early    bool
 	placed   bool // it begins with a generation that is placed, and not started
 	maxGen   int8 // the last generation that is explored
+	late     int8 // ticks in which a BMC that was asked reports its sled off, and it may still run
 	moves    bool // the VM moves between sleds
 	moving   bool // it begins with a move, and none begins later; the lease of the source always holds
 	rules    rules
@@ -120,7 +128,11 @@ type rules struct {
 	early         bool // a BMC is asked before the sled can no longer start the generation
 	before        bool // what was seen before a claim was revoked counts
 	startLate     bool // a VM is started when the lease of its sled is over
+	off           func(Off, time.Duration, time.Duration, bool, time.Duration) Off
 	anyOff        bool // a BMC is asked whichever sled it is of
+	asked         bool // a BMC that was asked to power its sled off has done it
+	deaf          bool // a BMC that does not answer has its sled off
+	keepOff       bool // what a BMC has reported counts for later generations, too
 	startUntaken  bool // volumes are not taken before the next generation starts
 	noticeRestore bool // the controller reads its own beat back
 	asArrived     bool // what is registered to come is reported as what has come
@@ -129,7 +141,7 @@ type rules struct {
 }
 
 func sound() rules {
-	return rules{decide: Decide, coming: DecideComing, read: Silence.Read, census: Census, has: Chain.Has, guarded: true, swap: true, refuse: true, noticeRestore: true}
+	return rules{decide: Decide, coming: DecideComing, read: Silence.Read, census: Census, has: Chain.Has, off: Off.Read, guarded: true, swap: true, refuse: true, noticeRestore: true}
 }
 
 func (w world) first() state {
@@ -194,8 +206,16 @@ func (w world) tick(s state, add adder) {
 	if to.controller.read {
 		to.controller.gap = min(to.controller.gap+1, maxTicks+1)
 	}
+	if off := &to.controller.off; off.sled > 0 {
+		off.gap = min(off.gap+1, maxTicks+1)
+	}
 	for i := range w.sleds {
 		c := &to.sleds[i]
+		if c.dying > 0 {
+			if c.dying--; c.dying == 0 {
+				*c = c.powerless()
+			}
+		}
 		if c.fresh > 0 && w.policy == Lease && !w.rules.old {
 			if c.fresh--; c.fresh == 0 {
 				c.claim = 0
@@ -245,8 +265,7 @@ func (w world) sled(s state, i int8, add adder) {
 	}
 	if w.policy == Power {
 		to := s
-		to.sleds[i] = me.ends()
-		to.sleds[i].powered, to.sleds[i].claim, to.sleds[i].fresh = false, 0, 0
+		to.sleds[i] = me.powerless()
 		add(to, "sled %d loses its power", i)
 	}
 }
@@ -256,6 +275,12 @@ func (w world) steady(i int8) bool { return w.moving && i == 0 }
 
 func (c sledState) ends() sledState {
 	c.run = 0
+	return c
+}
+
+// powerless is a sled whose power is gone, and with it all that it has not written down.
+func (c sledState) powerless() sledState {
+	c.run, c.powered, c.dying, c.claim, c.fresh, c.comes = 0, false, 0, 0, 0, comesState{}
 	return c
 }
 
@@ -309,7 +334,7 @@ func (w world) claim(s state, i int8, add adder) {
 	if to = s; mine && me.run == 0 && me.last >= store.gen && store.ended < store.gen {
 		to.store.ended = store.gen
 		if store.moving.gen != 0 && !w.rules.before { // the target's silence counts from here
-			to.controller.silence, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, false, 0
+			to.controller.silence, to.controller.off, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, offState{}, false, 0
 		}
 		add(to, "sled %d reports the end of generation %d", i, store.gen)
 	}

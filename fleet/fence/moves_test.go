@@ -86,7 +86,7 @@ func (w world) settles(s state, e Evidence) state {
 	e.Confirmed, e.Revoked, e.Silent = 0, s.store.revoked >= m.gen, time.Duration(s.controller.silence[m.target].counted)
 	run := Run{
 		Generation: int64(m.gen), Sled: fmt.Sprint(m.target), Policy: w.policy,
-		Terms: Terms{Fence: fenceTicks, Halt: haltTicks, Margin: marginTicks}, Started: s.store.started >= m.gen,
+		Terms: Terms{Fence: fenceTicks, Halt: haltTicks, Margin: marginTicks, Settle: time.Duration(w.late)}, Started: s.store.started >= m.gen,
 	}
 	came, v := w.rules.coming(Coming{Run: run, Came: m.came, Stayed: m.stayed, Emptied: s.store.ended >= s.store.gen}, e)
 	switch {
