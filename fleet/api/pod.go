@@ -1,5 +1,11 @@
 package api
 
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
 // What Nodes, Pods and their parts are called. The prefix is the fleet's group.
 const (
 	LabelSled       = Group + "/sled"       // on a Node: it is a sled; on a Pod: it is a run of a VM
@@ -46,3 +52,13 @@ const (
 	ReasonLeft    = "Left"              // another sled has the VM, by a migration
 	ReasonStayed  = "Stayed"            // the VM has not come here: it is where it was
 )
+
+// HasEnded reports whether the sled of a Pod has reported the end of its run. That a Pod is Failed
+// says less: Kubernetes' controllers mark those of a deleted Node so, and the VM may run.
+func HasEnded(pod *corev1.Pod) bool {
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded, corev1.PodFailed:
+		return slices.Contains([]string{ReasonEnded, ReasonRefused, ReasonNever, ReasonLeft, ReasonStayed}, pod.Status.Reason)
+	}
+	return false
+}

@@ -144,7 +144,7 @@ func (c *Controller) known(vm *api.VirtualMachine, pod *corev1.Pod, generation i
 	e := c.view.evidence(run.Sled, revoked)
 	p := &Pod{
 		Sled: run.Sled, Deleting: pod.DeletionTimestamp != nil,
-		Ended:  pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+		Ended:  api.HasEnded(pod),
 		Silent: run.Sled != "" && c.view.silent(run.Sled) >= c.Terms.Fence,
 	}
 	// The policy is that with which the run was started: the guard knows no other.

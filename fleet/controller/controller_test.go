@@ -375,3 +375,18 @@ func TestTheDocumentIsWhatAnAgentReads(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
+
+// Kubernetes marks the pods of a Node that was deleted as Failed: their VMs may run.
+func TestAPodThatAnotherMarksAsFailedHasNotEnded(t *testing.T) {
+	s := begin(t, "sled1", "sled2")
+	s.create(api.Restart(fence.Hold))
+	s.look()
+	s.bind(1, "sled1")
+	s.runs(1)
+	pod := s.pod(1)
+	pod.Status.Phase = corev1.PodFailed
+	s.ok(s.store.Status().Update(t.Context(), pod))
+	if vm := s.look(); vm.Status.Ended != nil || vm.Status.Generation != 1 {
+		t.Errorf("%+v", vm.Status)
+	}
+}

@@ -83,7 +83,7 @@ func (c *Maintenances) empty(ctx context.Context, node *corev1.Node) (left []Lef
 			continue
 		}
 		delete(unclaimed, pod.Annotations[api.AnnotationVM])
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if api.HasEnded(pod) {
 			continue
 		}
 		one, err := c.leave(ctx, pod)

@@ -105,7 +105,7 @@ func TestAMoveThatFailsLeavesTheVM(t *testing.T) {
 	s.bind(2, "sled3")
 	s.reports(2, begins)
 	pod := s.pod(2)
-	pod.Status.Phase, pod.Status.Message = corev1.PodFailed, "the guest could not be sent"
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, api.ReasonStayed, "the guest could not be sent"
 	s.ok(s.store.Status().Update(t.Context(), pod))
 	vm := s.look()
 	if vm.Status.Generation != 1 || vm.Status.Raised != 2 || vm.Status.Moving != nil || vm.Status.Phase != api.PhaseRunning || s.pod(2) != nil || s.pod(1).DeletionTimestamp != nil {

@@ -33,7 +33,7 @@ type Verdict struct {
 // does not exist.
 func Decide(vm *api.VirtualMachine, pod *corev1.Pod) Verdict {
 	generation, err := strconv.ParseInt(pod.Annotations[api.AnnotationRun], 10, 64)
-	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	over := api.HasEnded(pod)
 	switch {
 	case vm == nil || err != nil || over || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "":
 		return Verdict{Allow, "nothing runs by it"}

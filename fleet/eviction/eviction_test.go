@@ -46,9 +46,11 @@ func TestWhetherAVMLeaves(t *testing.T) {
 		"it comes": {func(vm *api.VirtualMachine, pod *corev1.Pod) {
 			vm.Status.Generation, vm.Status.Moving = 2, &api.Moving{Generation: 3}
 		}, Refuse},
-		"it has left":     {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Status.Generation = 4 }, Allow},
-		"an earlier VM":   {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.UID = "v" }, Allow},
-		"it has ended":    {func(_ *api.VirtualMachine, pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }, Allow},
+		"it has left":   {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Status.Generation = 4 }, Allow},
+		"an earlier VM": {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.UID = "v" }, Allow},
+		"it has ended": {func(_ *api.VirtualMachine, pod *corev1.Pod) {
+			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, api.ReasonRefused
+		}, Allow},
 		"it goes":         {func(_ *api.VirtualMachine, pod *corev1.Pod) { pod.DeletionTimestamp = &now }, Allow},
 		"it has no sled":  {func(_ *api.VirtualMachine, pod *corev1.Pod) { pod.Spec.NodeName = "" }, Allow},
 		"it is no run":    {func(_ *api.VirtualMachine, pod *corev1.Pod) { pod.Annotations = nil }, Allow},

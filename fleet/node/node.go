@@ -93,7 +93,7 @@ func claimOf(pod *corev1.Pod) (Claim, bool) {
 	c := Claim{
 		Pod: pod.Namespace + "/" + pod.Name, VM: vm, Generation: generation,
 		Deleting: pod.DeletionTimestamp != nil,
-		Ended:    pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+		Ended:    api.HasEnded(pod),
 	}
 	if from := pod.Annotations[api.AnnotationFrom]; from != "" {
 		id, err := api.MigrationID(types.UID(vm), generation)
