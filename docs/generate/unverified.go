@@ -43,6 +43,7 @@ func areas() []area {
 		{"The agent and the control plane", []string{"agent", "peer/nexus", "sled/hardware"}},
 		{"Reap, bundles and logs", []string{"sled/reap", "engine/bundle"}},
 		{"NIC records", []string{"sled/nicsync", "peer/napi"}},
+		{"BMCs of a fleet's sleds", []string{"fleet"}},
 		{"The simulated sled", []string{"sim"}},
 	}
 }

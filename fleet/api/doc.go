@@ -1,5 +1,5 @@
 // Package api has the objects of a fleet, as Kubernetes keeps them: VirtualMachine,
-// VirtualMachineMigration and SledMaintenance, and what a VM and its runs are called.
+// VirtualMachineMigration, SledMaintenance and SledBMC, and what a VM and its runs are called.
 //
 // crds.yaml and zz_generated.deepcopy.go are made from it: `make fleet-generate`.
 //
@@ -27,7 +27,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&VirtualMachine{}, &VirtualMachineList{},
 		&VirtualMachineMigration{}, &VirtualMachineMigrationList{},
-		&SledMaintenance{}, &SledMaintenanceList{})
+		&SledMaintenance{}, &SledMaintenanceList{},
+		&SledBMC{}, &SledBMCList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -46,6 +46,10 @@ type BMC interface {
 	// Power reads the state of the sled's power.
 	Power(context.Context) (Report, error)
 	// PowerOff cuts the power at once. That the BMC takes the request says nothing about the sled.
+	//
+	// Guess bmc-off-within-settle: a BMC that has reported its sled off without a break for 10 s
+	// (`--settle` of the controller) has cut its power.
+	// Check: ask a BMC for ForceOff, and compare when it first reports Off with when the console falls silent
 	PowerOff(context.Context) error
 }
 

@@ -70,6 +70,10 @@ func (b *ipmi) PowerOff(ctx context.Context) error {
 }
 
 // in asks within a session, as an operator: more is not needed.
+//
+// Guess ipmi-operator-cuts-power: a BMC takes Chassis Control from a session of the operator level, as
+// table G-1 of IPMI 2.0 says, and takes a session for each request.
+// Check: `ipmitool -I lanplus -L OPERATOR -H BMC -U NAME chassis power off`
 func (b *ipmi) in(ctx context.Context, ask func(*client.Client) error) error {
 	c, err := client.NewClient(b.host, b.port, b.config.Username, b.config.Password)
 	if err != nil {
@@ -88,6 +92,10 @@ func (b *ipmi) in(ctx context.Context, ask func(*client.Client) error) error {
 }
 
 // same refuses the BMC of another sled. Vendors send the id in three orders of its bytes.
+//
+// Guess ipmi-guid-is-smbios-uuid: Get System GUID answers with the UUID that `smbios -t 1` prints on the sled,
+// in one of the three orders that ipmitool knows.
+// Check: `ipmitool -I lanplus -H BMC -U NAME mc guid` and, on the sled, `smbios -t 1`
 func (b *ipmi) same(ctx context.Context, c *client.Client) error {
 	if b.config.UUID == "" {
 		return nil

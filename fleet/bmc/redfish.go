@@ -76,6 +76,10 @@ func (c Config) tls() (*tls.Config, error) {
 }
 
 // system is what is read of a ComputerSystem.
+//
+// Guess redfish-basic-and-forceoff: a BMC takes Basic authentication for each request, as DSP0266 has it,
+// and ForceOff is among the values of ResetType.
+// Check: `curl -u NAME https://BMC/redfish/v1/Systems/1`, and what its Actions allow
 type system struct {
 	PowerState State
 	UUID       string

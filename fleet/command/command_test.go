@@ -43,7 +43,7 @@ func TestCRDsAreThoseOfTheTypes(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"VirtualMachine", "VirtualMachineMigration", "SledMaintenance"} {
+	for _, kind := range []string{"VirtualMachine", "VirtualMachineMigration", "SledMaintenance", "SledBMC"} {
 		if !kinds[kind] {
 			t.Errorf("no definition of %s in\n%.300s", kind, out)
 		}
@@ -52,7 +52,8 @@ func TestCRDsAreThoseOfTheTypes(t *testing.T) {
 
 func TestAWrongCommandLineIsOne(t *testing.T) {
 	for _, args := range [][]string{{"crd"}, {"crds", "now"}, {"crds", "--now"}, {"node"}, {"node", "--name", "sled1", "--agent", "sled1"}, {"guard"},
-		{"guard", "--file", "lease", "--host", "x"}, {"controller", "--fence", "0s"}} {
+		{"guard", "--file", "lease", "--host", "x"}, {"controller", "--fence", "0s"}, {"controller", "--settle", "0s"},
+		{"controller", "--power-after", "1s"}} {
 		if _, err := run(args...); err == nil || ExitCode(err) != 2 {
 			t.Errorf("%v: %v", args, err)
 		}

@@ -81,6 +81,9 @@ func controllerCommand() *cobra.Command {
 			if err := o.Terms.Check(); err != nil {
 				return usageError{err}
 			}
+			if o.Terms.Settle <= 0 || o.After < o.Terms.Fence {
+				return usageError{fmt.Errorf("--settle %v, --power-after %v: want the first above zero, the second not below --fence", o.Terms.Settle, o.After)}
+			}
 			ctx, done := interrupted(cmd)
 			defer done()
 			c, s, log, err := connect(cmd, kubeconfig)
@@ -100,6 +103,8 @@ func controllerCommand() *cobra.Command {
 	f.DurationVar(&o.Terms.Fence, "fence", 15*time.Second, "how long a VM under a lease runs without a renewal")
 	f.DurationVar(&o.Terms.Halt, "halt", 15*time.Second, "how long halting it takes at most")
 	f.DurationVar(&o.Terms.Margin, "margin", 10*time.Second, "how much longer the controller waits")
+	f.DurationVar(&o.Terms.Settle, "settle", 10*time.Second, "how long a BMC must report its sled off")
+	f.DurationVar(&o.After, "power-after", time.Minute, "how long a sled is silent before it is powered off")
 	f.DurationVar(&o.Every, "beat", 2*time.Second, "how often the controller reads leases")
 	f.BoolVar(&o.Elect, "leader-elect", true, "let one of several controllers lead")
 	return cmd

@@ -29,13 +29,14 @@ type Controller struct {
 	Terms  fence.Terms
 	Log    *slog.Logger
 
-	view *view
+	view     *view
+	suspects *suspects
 }
 
 // New is a controller, and the loop that it depends on.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, terms fence.Terms, every time.Duration, log *slog.Logger) (*Controller, *Beats) {
 	v := &view{}
-	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v},
+	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v, suspects: newSuspects()},
 		&Beats{Client: c, Live: live, Every: every, Log: log, view: v}
 }
 
@@ -141,7 +142,7 @@ func (c *Controller) known(vm *api.VirtualMachine, pod *corev1.Pod, generation i
 	if pod.DeletionTimestamp != nil && !run.Started {
 		revoked = pod.Namespace + "/" + pod.Name + " " + string(pod.UID)
 	}
-	e := c.view.evidence(run.Sled, revoked)
+	e := c.suspects.evidence(c.view.evidence(run.Sled, revoked), run.Sled, pod.UID)
 	p := &Pod{
 		Sled: run.Sled, Deleting: pod.DeletionTimestamp != nil,
 		Ended:  api.HasEnded(pod),
@@ -152,6 +153,15 @@ func (c *Controller) known(vm *api.VirtualMachine, pod *corev1.Pod, generation i
 		run.Policy = fence.Hold
 	}
 	return m, p, run, e
+}
+
+// powerOff has the sled of a pod powered off, and waits with what its BMC says.
+func (c *Controller) powerOff(pod *corev1.Pod, step Step) Step {
+	step.Act = Wait
+	if said := c.suspects.want(pod.Spec.NodeName, pod.UID); said != "" {
+		step.Reason += ": " + said
+	}
+	return step
 }
 
 // backOff is how long a VM that ends again and again waits until it is started again.
@@ -175,6 +185,8 @@ func (c *Controller) do(ctx context.Context, step Step, vm *api.VirtualMachine, 
 		return c.release(ctx, pod)
 	case Evict:
 		return client.IgnoreNotFound(c.Client.Delete(ctx, pod))
+	case PowerOff:
+		return c.tell(ctx, vm, pod, c.powerOff(pod, step))
 	case CatchUp:
 		return c.catchUp(ctx, vm)
 	case CatchUpMove:

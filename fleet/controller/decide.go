@@ -38,14 +38,15 @@ type Act string
 // The acts.
 const (
 	Nothing  Act = "nothing"
-	Forget   Act = "forget"   // let the object go: nothing of the VM is left
-	Raise    Act = "raise"    // raise the generation, by compare and swap
-	Claim    Act = "claim"    // create the pod of the generation
-	Conclude Act = "conclude" // write down that the generation has ended, and by what proof
-	Release  Act = "release"  // let the pod of a generation go that has ended
-	Evict    Act = "evict"    // delete the pod, so that its sled ends the VM
-	CatchUp  Act = "catch-up" // take over the higher generation that a sled runs
-	Wait     Act = "wait"     // for a proof
+	Forget   Act = "forget"    // let the object go: nothing of the VM is left
+	Raise    Act = "raise"     // raise the generation, by compare and swap
+	Claim    Act = "claim"     // create the pod of the generation
+	Conclude Act = "conclude"  // write down that the generation has ended, and by what proof
+	Release  Act = "release"   // let the pod of a generation go that has ended
+	Evict    Act = "evict"     // delete the pod, so that its sled ends the VM
+	CatchUp  Act = "catch-up"  // take over the higher generation that a sled runs
+	Wait     Act = "wait"      // for a proof
+	PowerOff Act = "power-off" // have its sled powered off, and wait until its BMC reports that
 	// CatchUpMove takes over a move to a sled that reports one.
 	CatchUpMove Act = "catch-up-move"
 )
@@ -93,6 +94,8 @@ func Decide(m Machine, p *Pod, found Found, run fence.Run, e fence.Evidence) Ste
 			return Step{Act: Conclude, Proof: v.Proof, Reason: v.Reason}
 		case v.Revoke && !p.Deleting: // its sled starts no claim that is being deleted
 			return Step{Act: Evict, Reason: v.Reason}
+		case v.Power:
+			return Step{Act: PowerOff, Reason: v.Reason}
 		}
 		return Step{Act: Wait, Reason: v.Reason}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func terms() fence.Terms {
-	return fence.Terms{Fence: 15 * time.Second, Halt: 5 * time.Second, Margin: 10 * time.Second}
+	return fence.Terms{Fence: 15 * time.Second, Halt: 5 * time.Second, Margin: 10 * time.Second, Settle: 8 * time.Second}
 }
 
 func TestWhatIsDoneAboutAVM(t *testing.T) {

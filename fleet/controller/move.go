@@ -57,6 +57,8 @@ func DecideMove(m Move, source *Pod, target *Target, run fence.Run, e fence.Evid
 		return Step{Act: GiveUp, Proof: v.Proof, Reason: v.Reason}
 	case v.Revoke && !target.Deleting:
 		return Step{Act: Evict, Reason: v.Reason}
+	case v.Power:
+		return Step{Act: PowerOff, Reason: v.Reason}
 	}
 	return Step{Act: Wait, Reason: v.Reason}
 }

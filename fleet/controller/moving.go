@@ -55,6 +55,8 @@ func (c *Controller) moves(ctx context.Context, vm *api.VirtualMachine, source *
 		}
 	case Evict:
 		err = client.IgnoreNotFound(c.Client.Delete(ctx, pod))
+	case PowerOff:
+		err = c.tellMove(ctx, vm, pod, c.powerOff(pod, step))
 	default:
 		err = c.tellMove(ctx, vm, pod, step)
 	}

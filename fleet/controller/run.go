@@ -10,11 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/sledctl/sledctl/fleet/api"
+	"github.com/sledctl/sledctl/fleet/bmc"
 	"github.com/sledctl/sledctl/fleet/eviction"
 	"github.com/sledctl/sledctl/fleet/fence"
 	"github.com/sledctl/sledctl/fleet/node"
@@ -24,6 +30,7 @@ import (
 type Options struct {
 	Terms   fence.Terms
 	Every   time.Duration // how often it reads leases
+	After   time.Duration // how long a sled is silent before it is powered off
 	Elect   bool          // one of several leads
 	Metrics string        // where Prometheus reads; 0: nowhere
 	Health  string        // where probes ask; 0: nowhere
@@ -36,6 +43,10 @@ type Webhook struct {
 	Host  string // empty: every address
 	Port  int
 }
+
+// asksAtOnce is how many BMCs are asked at once: some of them take seconds, and one that is gone
+// takes all that it has.
+const asksAtOnce = 16
 
 // Run is a controller at an API server until the context ends.
 func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log *slog.Logger) error {
@@ -62,6 +73,12 @@ func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log 
 		return err
 	}
 	if err := ctrl.NewControllerManagedBy(m).For(&api.SledMaintenance{}).Complete(&Maintenances{Controller: one}); err != nil {
+		return err
+	}
+	powers := &Powers{Controller: one, After: o.After, Open: bmc.Open}
+	if err := ctrl.NewControllerManagedBy(m).For(&api.SledBMC{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Channel(one.suspects.wake, &handler.TypedEnqueueRequestForObject[*api.SledBMC]{})).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: asksAtOnce}).Complete(powers); err != nil {
 		return err
 	}
 	if o.Webhook.Certs != "" {

@@ -25,6 +25,8 @@ type view struct {
 	now       time.Duration
 	seen      map[string]time.Duration // when it was first found that a pod is deleted, or that a source is emptied
 	runs      map[string]Found         // by VM: the highest generation that a sled reports
+	reports   map[string]Report        // by sled
+	heard     time.Time                // when the leases were last read
 }
 
 // silent is for how long a sled has not renewed its lease.
@@ -69,6 +71,13 @@ func (v *view) emptied(e fence.Evidence, move string) fence.Evidence {
 	return e
 }
 
+// reported is what a sled reports to run.
+func (v *view) reported(sled string) map[string]Found {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.reports[sled].Runs)
+}
+
 func (v *view) found(vm string) Found {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -89,7 +98,7 @@ func (v *view) learn(reports map[string]Report) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.runs, v.read = runs, true
+	v.runs, v.reports, v.read = runs, reports, true
 	v.uncounted = fence.Census(v.term, v.restored, answers)
 }
 
@@ -104,7 +113,7 @@ func (v *view) listen(now time.Duration, renewals map[string]string) {
 		renewed[sled] = known && before.Renewal != renewal
 	}
 	v.renewed = renewed
-	v.silence, v.now = next, now
+	v.silence, v.now, v.heard = next, now, time.Now()
 }
 
 // renews reports whether a sled has renewed its lease since the controller read it before.

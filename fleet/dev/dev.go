@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	part(func(ctx context.Context) error {
-		return controller.Run(ctx, c, o.Scheme, controller.Options{Terms: terms(), Every: time.Second, Metrics: "0", Health: "0", Webhook: hook}, o.Log)
+		return controller.Run(ctx, c, o.Scheme, controller.Options{Terms: terms(), Every: time.Second, After: time.Minute, Metrics: "0", Health: "0", Webhook: hook}, o.Log)
 	})
 	var machines []*sim.Sled
 	for n := 1; n <= o.Sleds; n++ {
@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) (err error) {
 func pace() node.Pace { return node.Pace{Renew: 5 * time.Second, Fence: 15 * time.Second} }
 
 func terms() fence.Terms {
-	return fence.Terms{Fence: pace().Fence, Halt: 15 * time.Second, Margin: 10 * time.Second}
+	return fence.Terms{Fence: pace().Fence, Halt: 15 * time.Second, Margin: 10 * time.Second, Settle: 10 * time.Second}
 }
 
 // apply gives objects to the API server, as a user would.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 )
@@ -71,10 +70,7 @@ func (f *Fleet) cutOff(vm string) (cut *Sled, took time.Duration, most int) {
 	cut = f.sleds[f.On(vm)[0]]
 	stop := f.copies(vm)
 	cut.cable.Cut()
-	took = f.Until(vm+" runs elsewhere", func() bool {
-		words := strings.Fields(f.Must("get", "vm", vm, "--no-headers"))
-		return len(words) > 2 && words[1] == "Running" && words[2] != cut.Name
-	})
+	took = f.elsewhere(vm, cut)
 	return cut, took, stop()
 }
 

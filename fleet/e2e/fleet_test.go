@@ -253,6 +253,15 @@ func (f *Fleet) Apply(yaml string) string {
 	return f.Must("apply", "--server-side", "-f", name)
 }
 
+// Refused is why the API server does not take an object.
+func (f *Fleet) Refused(yaml string) error {
+	f.t.Helper()
+	name := filepath.Join(f.dir, "refused.yaml")
+	f.ok(os.WriteFile(name, []byte(yaml), 0o600))
+	_, err := f.Try("apply", "--server-side", "--dry-run=server", "-f", name)
+	return err
+}
+
 // Until waits for what a person would wait for.
 func (f *Fleet) Until(what string, is func() bool) time.Duration {
 	f.t.Helper()

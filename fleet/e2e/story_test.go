@@ -23,7 +23,7 @@ spec:
 // The story of the manual's page: three sleds, a VM that kubectl applies, shows and deletes.
 func TestAFleet(t *testing.T) {
 	f := Begin(t)
-	f.Install("--fence", "6s", "--halt", "4s", "--margin", "2s", "--beat", "500ms")
+	f.Install("--fence", "6s", "--halt", "4s", "--margin", "2s", "--beat", "500ms", "--power-after", "6s", "--settle", "3s")
 	for number := 1; number <= 3; number++ {
 		f.Join(number, node.Pace{Renew: time.Second, Fence: 6 * time.Second})
 	}
@@ -34,6 +34,7 @@ func TestAFleet(t *testing.T) {
 	}{
 		{"a VM runs and ends", aVMRunsAndEnds},
 		{"a sled touches nothing of others", aSledTouchesNothingOfOthers},
+		{"the controller reads no other secret", theControllerReadsNoOtherSecret},
 		{"a sled joins", aSledJoins},
 		{"the manifests can be applied", func(_ *testing.T, f *Fleet) { f.Must("apply", "--server-side", "--dry-run=server", "-k", "..") }},
 		{"objects are what kubectl expects", objectsAreWhatKubectlExpects},
@@ -44,6 +45,8 @@ func TestAFleet(t *testing.T) {
 		{"a controller is killed in a move", aControllerIsKilledInAMove},
 		{"a sled is cut off", aSledIsCutOff},
 		{"without a guard there are two", withoutAGuardThereAreTwo},
+		{"a sled is powered off", aSledIsPoweredOff},
+		{"a BMC that lies too long", aBMCThatLiesTooLong},
 		{"an outage touches no VM", anOutageTouchesNoVM},
 		{"a controller is killed", aControllerIsKilled},
 	} {
@@ -92,7 +95,7 @@ func objectsAreWhatKubectlExpects(t *testing.T, f *Fleet) {
 	if now := f.Must("get", "vm", "web", "-o", "jsonpath={.metadata.resourceVersion}"); now != version {
 		t.Errorf("applied again, it was written: version %s, then %s", version, now)
 	}
-	for _, field := range []string{"vm.spec.restart", "vm.spec.disks.image", "vm.status.generation", "vmm.spec.target", "sledmaintenance.spec.sled"} {
+	for _, field := range []string{"vm.spec.restart", "vm.spec.disks.image", "vm.status.generation", "vmm.spec.target", "sledmaintenance.spec.sled", "sledbmc.spec.held"} {
 		if said := f.Must("explain", field); !strings.Contains(said, "DESCRIPTION") || strings.Contains(said, "<no description>") {
 			t.Errorf("kubectl explain %s: %s", field, said)
 		}

@@ -64,6 +64,9 @@ guest_link = "net0"
 `
 }
 
+// CutPower ends all that runs on the machine, at once. The caller ends the sled's parts.
+func (s *Sled) CutPower(ctx context.Context) error { return s.Machine.Reboot(ctx) }
+
 // Sledctl runs a command line on the sled.
 func (s *Sled) Sledctl(ctx context.Context, words ...string) error {
 	env, _, errs := commands.On(s.Host, nil)

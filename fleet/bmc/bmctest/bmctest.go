@@ -33,6 +33,7 @@ type Sled struct {
 	faults Faults
 	off    bool // what the BMC reports
 	gone   sync.WaitGroup
+	hurry  chan struct{} // closed to end what is late
 	asked  int
 }
 
@@ -50,8 +51,14 @@ func (s *Sled) Asked() int {
 	return s.asked
 }
 
-// On is the power button.
+// On is the power button. A sled that is still to lose its power loses it first.
 func (s *Sled) On() {
+	s.mu.Lock()
+	if s.hurry != nil {
+		close(s.hurry)
+		s.hurry = nil
+	}
+	s.mu.Unlock()
 	s.gone.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,9 +90,13 @@ func (s *Sled) powerOff() bool {
 		return true
 	}
 	s.off = true
-	late, cut := s.faults.Late, s.Cut
+	late, cut, hurry := s.faults.Late, s.Cut, make(chan struct{})
+	s.hurry = hurry
 	s.gone.Go(func() {
-		time.Sleep(late)
+		select {
+		case <-time.After(late):
+		case <-hurry:
+		}
 		if cut != nil {
 			cut()
 		}
