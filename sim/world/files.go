@@ -20,17 +20,26 @@ func (tx *Tx) Exists(name string) bool {
 // RemoveTree removes a file or a directory with all that is in it; what is
 // absent is fine.
 func RemoveTree(files host.Files, name string) error {
-	err := files.Remove(name)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
+	info, err := files.Stat(name)
+	if err == nil {
+		err = removeTree(files, name, info.Mode.IsDir())
+	}
+	if errors.Is(err, fs.ErrNotExist) { // or another process is removing it
 		return nil
 	}
-	entries, err := files.ReadDir(name)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := RemoveTree(files, path.Join(name, e.Name)); err != nil {
+	return err
+}
+
+func removeTree(files host.Files, name string, isDir bool) error {
+	if isDir {
+		entries, err := files.ReadDir(name)
+		if err != nil {
 			return err
+		}
+		for _, e := range entries {
+			if err := removeTree(files, path.Join(name, e.Name), e.Mode.IsDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return files.Remove(name)

@@ -27,6 +27,20 @@ type Tx struct {
 	Moving  bool             // contents of file systems have been moved (dataset_trees.go)
 
 	touched *Touched // nil: nobody wants to know
+	later   []func()
+}
+
+// Later has something done behind the transaction, when others may have the state again.
+func (tx *Tx) Later(do func()) { tx.later = append(tx.later, do) }
+
+// behind does what was left for later.
+func (tx *Tx) behind() {
+	if tx == nil { // nothing was begun
+		return
+	}
+	for _, do := range tx.later {
+		do()
+	}
 }
 
 // NewTx is a transaction that may write, for those who hold the state

@@ -83,8 +83,10 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	var tx *Tx
+	defer func() { tx.behind() }()
 	return w.store.update(ctx, func(s *State, touched *Touched) error {
-		tx := NewTx(s, Now(), w.files)
+		tx = NewTx(s, Now(), w.files)
 		tx.touched = touched
 		s.datasets.settle(s)
 		tx.Decoded, tx.Held = w.decoded, w.linkHeld
@@ -120,8 +122,10 @@ func ended(before, now []*Process) []*Process {
 // Repair runs fn as one transaction in which nothing that is due happens: it is
 // for what a process that was killed has left, before the world is used.
 func (w *World) Repair(fn func(*Tx) error) error {
+	var tx *Tx
+	defer func() { tx.behind() }()
 	return w.store.update(context.Background(), func(s *State, touched *Touched) error {
-		tx := NewTx(s, Now(), w.files)
+		tx = NewTx(s, Now(), w.files)
 		tx.touched = touched
 		return fn(tx)
 	})

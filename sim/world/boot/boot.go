@@ -45,6 +45,9 @@ func Open(dir string) (*world.World, error) {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}
+	if err := zfs.EmptyTrash(w.Files()); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
 	return w, nil
 }
 

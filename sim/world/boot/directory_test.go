@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 func TestASledIsMadeOnce(t *testing.T) {
@@ -263,5 +264,50 @@ func TestTheStateSurvivesItsFile(t *testing.T) {
 	}
 	if diff := cmp.Diff(read(w), read(again), cmpopts.IgnoreUnexported(world.State{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What was thrown away goes behind the transaction, and what a process that was killed had not
+// yet removed, when the sled is opened.
+func TestWhatIsThrownAwayGoes(t *testing.T) {
+	dir := t.TempDir()
+	w, err := boot.Init(dir, boot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(do func(tx *world.Tx) error) {
+		t.Helper()
+		if err := w.Update(t.Context(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"rpool/one", "rpool/two"} {
+		change(func(tx *world.Tx) error { return errors.Join(zfs.CreateFilesystem(tx, name, map[string]string{"mountpoint": "/" + name}), zfs.MountAuto(tx, name)) })
+		change(func(tx *world.Tx) error {
+			return world.Put(tx.Files, "/"+name+"/deep/file", []byte("x"), 0o644)
+		})
+		change(func(tx *world.Tx) error { return zfs.Destroy(tx, name, zfs.DestroyOptions{}) })
+	}
+	left := func() (names []string) {
+		entries, err := w.Files().ReadDir(zfs.Trash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name)
+		}
+		return names
+	}
+	if names := left(); names != nil {
+		t.Errorf("left: %v", names)
+	}
+	if err := world.Put(w.Files(), zfs.Trash+"/77.gone/deep/file", []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boot.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	if names := left(); names != nil {
+		t.Errorf("left by a process that was killed: %v", names)
 	}
 }

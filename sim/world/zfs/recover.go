@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,10 +106,33 @@ func takeBack(tx *world.Tx, m *move) error {
 			func() error { return unless(tx.Files.Rename(coveredOf(m.id), m.dir), fs.ErrNotExist) })
 	}
 	if m.dataset == nil {
-		steps = append(steps, func() error { return world.RemoveTree(tx.Files, goneOf(m.id)) },
-			func() error { return world.RemoveTree(tx.Files, treeOf(m.id)) })
+		steps = append(steps, func() error { return throwAway(tx, goneOf(m.id)) }, func() error { return throwAway(tx, treeOf(m.id)) })
 	}
 	return inTurn(steps...)
+}
+
+// throwAway has a tree removed when others may have the sled again: the disk below may
+// take long for it.
+func throwAway(tx *world.Tx, tree string) error {
+	name := Trash + "/" + path.Base(tree)
+	err := tx.Files.Rename(tree, name)
+	if errors.Is(err, fs.ErrNotExist) && tx.Exists(tree) {
+		err = inTurn(func() error { return host.MkdirAll(tx.Files, Trash, 0o700) }, func() error { return tx.Files.Rename(tree, name) })
+	}
+	if err == nil {
+		tx.Later(func() { _ = world.RemoveTree(tx.Files, name) }) // what is left of it, EmptyTrash removes
+	}
+	return unless(err, fs.ErrNotExist)
+}
+
+// EmptyTrash removes what processes that were killed have thrown away, and not yet
+// removed. One that is at it does not mind.
+func EmptyTrash(files host.Files) error {
+	left, err := files.ReadDir(Trash)
+	for _, tree := range left {
+		err = errors.Join(err, world.RemoveTree(files, path.Join(Trash, tree.Name)))
+	}
+	return unless(err, fs.ErrNotExist)
 }
 
 // putBack puts contents where the state has them.

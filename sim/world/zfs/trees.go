@@ -25,12 +25,13 @@ import (
 // and the storing of the state. So each move is first noted in
 // /.datasets/pending; the next move, or opening the sled, compares the notes
 // with the state, and completes or undoes what does not agree with it
-// (RecoverDatasets). A destroyed tree is moved to GUID.gone, and removed
+// (RecoverDatasets). A destroyed tree is moved to GUID.gone, and to the trash
 // when a later transaction sees that its dataset is not in the state.
 
 const (
 	Aside   = "/.datasets"
 	Pending = Aside + "/pending"
+	Trash   = Aside + "/trash"
 )
 
 func id(d *world.Dataset) string { return strconv.FormatUint(d.GUID, 16) }
