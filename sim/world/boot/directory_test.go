@@ -282,7 +282,9 @@ func TestWhatIsThrownAwayGoes(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"rpool/one", "rpool/two"} {
-		change(func(tx *world.Tx) error { return errors.Join(zfs.CreateFilesystem(tx, name, map[string]string{"mountpoint": "/" + name}), zfs.MountAuto(tx, name)) })
+		change(func(tx *world.Tx) error {
+			return errors.Join(zfs.CreateFilesystem(tx, name, map[string]string{"mountpoint": "/" + name}), zfs.MountAuto(tx, name))
+		})
 		change(func(tx *world.Tx) error {
 			return world.Put(tx.Files, "/"+name+"/deep/file", []byte("x"), 0o644)
 		})
