@@ -144,7 +144,7 @@ type LaterError struct {
 
 // Error names them.
 func (e *LaterError) Error() string {
-	return fmt.Sprintf("snapshot %q of instance %q is not the latest of its disks: there is %s", e.Name, e.Instance, strings.Join(e.Later, ", "))
+	return fmt.Sprintf("snapshot %q of instance %q is not the latest of its disks; later are: %s", e.Name, e.Instance, strings.Join(e.Later, ", "))
 }
 
 func (*LaterError) Kind() fault.Kind { return fault.Refused }
