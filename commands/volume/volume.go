@@ -3,6 +3,7 @@ package volume
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -164,6 +165,9 @@ func runGet(ctx context.Context, e *cli.Env, ref string) error {
 	return volumeList().PrintOne(e.Streams.Out, e.Output, all[0])
 }
 
+// leastSize is below any disk that is meant: a letter was forgotten.
+const leastSize = 1 << 20
+
 func newCreate(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var want volume.Wanted
@@ -189,6 +193,9 @@ sledctl refuses (exit 8) what the pool has no room for, and says who holds what.
 			}
 			if size != nil {
 				want.Size = *size
+			}
+			if size != nil && *size > 0 && *size < leastSize {
+				return &volume.InputError{Field: "--size", Value: fmt.Sprint(*size), Want: "1M or more: a number without a letter is of bytes"}
 			}
 			if block != nil {
 				want.Block = *block
