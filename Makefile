@@ -68,9 +68,9 @@ man: ## pages for man(1), of the date of the last commit: dist/man/man8
 	$(GO) run ./docs/generate -man $(shell git log -1 --format=%cs 2>/dev/null || date +%F) dist/man/man8
 
 # The parts of what takes longer than a test may. The three of own are apart, as each takes long.
-SOAK := lattice matrix pairs commands histories ledger mutants rest openzfs
+SOAK := lattice matrix pairs commands histories ledger mutants rest fleet openzfs
 own := TestLattice|TestKillMatrix|TestKillPairs
-soak: $(addprefix soak-,$(or $(PART),$(SOAK))) ## what takes longer than a test may; PART=lattice, matrix, pairs, commands, histories, ledger, mutants, rest or openzfs is one of it
+soak: $(addprefix soak-,$(or $(PART),$(SOAK))) ## what takes longer than a test may; PART=lattice, matrix, pairs, commands, histories, ledger, mutants, rest, fleet or openzfs is one of it
 soak-lattice: what := -run '^TestLattice$$' ./test/lattice
 soak-matrix: what := -run '^TestKillMatrix$$' ./test/matrix
 soak-pairs: what := -run '^TestKillPairs$$' ./test/matrix
@@ -79,6 +79,8 @@ soak-histories: what := ./test/histories
 soak-ledger: what := ./engine/ledger
 soak-mutants: what := ./test/mutants
 soak-rest: what = $(shell $(GO) list ./... | grep -vE '/(commands|histories|ledger|test/(crowd|lattice|matrix|mutants|peers))$$')
+soak-fleet: fleet-servers # 500 histories of a fleet, on Kubernetes' own servers
+	cd fleet && SLEDCTL_FLEET_HISTORIES=500 $(GO) test -count=1 -v -timeout 4h -run '^TestHistories' ./e2e >../bin/soak-fleet 2>&1; was=$$?; grep -vE '^ *(=== |--- PASS)' ../bin/soak-fleet; exit $$was
 soak-openzfs: # the ZFS driver on a whole ZFS, in a virtual machine; as root
 	@mkdir -p bin
 	.ci/openzfs >bin/soak-openzfs 2>&1; was=$$?; grep -a -E '^( *--- |ok|FAIL|it exits)' bin/soak-openzfs; exit $$was
@@ -113,7 +115,7 @@ fleet-servers: ## etcd, Kubernetes' servers and kubectl, in bin/servers: minutes
 	ln -f bin/servers/server bin/servers/etcd
 
 fleet-test: ## stories of a fleet, on the servers that fleet-servers builds
-	cd fleet && $(GO) test -count=1 -v -timeout 15m ./e2e
+	cd fleet && $(GO) test -count=1 -v -timeout 25m ./e2e
 
 fleet-generate: ## what is made of the fleet's objects: their definitions, and how they are copied
 	cd fleet && sh api/generate.sh

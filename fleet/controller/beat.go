@@ -57,7 +57,7 @@ func (b *Beats) Start(ctx context.Context) error {
 
 // once is one beat. Now is from before anything is read.
 func (b *Beats) once(ctx context.Context, now time.Duration) error {
-	ctx, done := context.WithTimeout(ctx, maxGap/2)
+	ctx, done := context.WithTimeout(ctx, b.view.gap/2)
 	defer done()
 	if err := b.beat(ctx); err != nil {
 		return fmt.Errorf("write a beat: %w", err)

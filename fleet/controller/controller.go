@@ -35,7 +35,7 @@ type Controller struct {
 
 // New is a controller, and the loop that it depends on.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, terms fence.Terms, every time.Duration, log *slog.Logger) (*Controller, *Beats) {
-	v := &view{}
+	v := &view{gap: gaps * every}
 	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v, suspects: newSuspects()},
 		&Beats{Client: c, Live: live, Every: every, Log: log, view: v}
 }

@@ -29,6 +29,9 @@ import (
 	"github.com/sledctl/sledctl/fleet/node"
 )
 
+// maxGap is that of a controller that beats every two seconds.
+const maxGap = 10 * time.Second
+
 const uid = types.UID("0f2a7c1e-6f0b-4c62-9a51-5a3a4d3f6a11")
 
 // story is a controller with its store. Sleds are played by the test.
@@ -70,6 +73,7 @@ func begin(t *testing.T, sleds ...string) *story {
 func (s *story) lead() {
 	s.t.Helper()
 	s.c, s.beats = New(s.store, s.store, events.NewFakeRecorder(1000), terms(), time.Second, slog.New(slog.DiscardHandler))
+	s.beats.view.gap = maxGap
 	s.beats.view.term = fmt.Sprintf("term-%d", time.Now().UnixNano())
 	s.beat(0)
 	s.answer(false)

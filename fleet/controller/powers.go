@@ -174,7 +174,7 @@ func (v *view) spares(sled string, after, silent time.Duration) string {
 	switch _, known := v.silence[sled]; {
 	case !known:
 		return "it has never renewed a lease"
-	case time.Since(v.heard) > maxGap:
+	case time.Since(v.heard) > v.gap:
 		return "the controller cannot read the leases"
 	case v.silence[sled].Counted < after:
 		return fmt.Sprintf("it is powered off once it was silent for %v", after)

@@ -42,6 +42,10 @@ func newSuspects() *suspects {
 	}
 }
 
+// answersApart is how long after an answer of a BMC the next one may be asked for, for the time between
+// them to count.
+const answersApart = 10 * time.Second
+
 // want asks for the proof of the end of a run, which is known to be started or revoked. What was
 // answered before that is known proves nothing about it. It returns what the BMC says.
 func (s *suspects) want(sled string, run types.UID) (said string) {
@@ -84,7 +88,7 @@ func (s *suspects) answered(sled string, begun int, asked time.Duration, off boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if is := s.by[sled]; is != nil && is.begun == begun {
-		is.off = is.off.Read(asked, s.now(), off, maxGap)
+		is.off = is.off.Read(asked, s.now(), off, answersApart)
 	}
 }
 

@@ -23,6 +23,7 @@ type view struct {
 	silence   map[string]fence.Silence
 	renewed   map[string]bool // since the read before
 	now       time.Duration
+	gap       time.Duration            // how far apart two reads may be for the time between them to count
 	seen      map[string]time.Duration // when it was first found that a pod is deleted, or that a source is emptied
 	runs      map[string]Found         // by VM: the highest generation that a sled reports
 	reports   map[string]Report        // by sled
@@ -57,7 +58,7 @@ func (v *view) since(what string) time.Duration {
 		if v.seen == nil {
 			v.seen = map[string]time.Duration{}
 		}
-		v.seen[what] = v.now + maxGap // the loop may have read before it was so
+		v.seen[what] = v.now + v.gap // the loop may have read before it was so
 	}
 	return max(0, v.now-v.seen[what])
 }
@@ -109,7 +110,7 @@ func (v *view) listen(now time.Duration, renewals map[string]string) {
 	next, renewed := make(map[string]fence.Silence, len(renewals)), make(map[string]bool, len(renewals))
 	for sled, renewal := range renewals {
 		before, known := v.silence[sled]
-		next[sled] = before.Read(now, renewal, maxGap)
+		next[sled] = before.Read(now, renewal, v.gap)
 		renewed[sled] = known && before.Renewal != renewal
 	}
 	v.renewed = renewed
@@ -123,8 +124,8 @@ func (v *view) renews(sled string) bool {
 	return v.renewed[sled]
 }
 
-// maxGap is how far apart two reads may be for the time between them to count.
-const maxGap = 10 * time.Second
+// gaps is how many beats two reads may be apart for the time between them to count.
+const gaps = 5
 
 // Report is what a sled has written on its Node.
 type Report struct {

@@ -11,6 +11,7 @@ import (
 type cable struct {
 	mu   sync.Mutex
 	cut  bool
+	held chan struct{} // while nothing flows; closed when it does again
 	open map[net.Conn]bool
 }
 
@@ -22,6 +23,7 @@ type plugged struct {
 
 // Dial connects, unless the cable is cut.
 func (c *cable) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c.flows()
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,6 +39,48 @@ func (c *cable) Dial(ctx context.Context, network, address string) (net.Conn, er
 	p := &plugged{conn, c}
 	c.open[p] = true
 	return p, nil
+}
+
+// flows waits while nothing does.
+func (c *cable) flows() {
+	c.mu.Lock()
+	held := c.held
+	c.mu.Unlock()
+	if held != nil {
+		<-held
+	}
+}
+
+// Stall holds up what is sent and received, until Flow.
+func (c *cable) Stall() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = make(chan struct{})
+	}
+}
+
+// Flow lets through what was held up.
+func (c *cable) Flow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held != nil {
+		close(c.held)
+		c.held = nil
+	}
+}
+
+// Read is part of net.Conn.
+func (p *plugged) Read(data []byte) (int, error) {
+	n, err := p.Conn.Read(data)
+	p.cable.flows()
+	return n, err
+}
+
+// Write is part of net.Conn.
+func (p *plugged) Write(data []byte) (int, error) {
+	p.cable.flows()
+	return p.Conn.Write(data)
 }
 
 // Close is part of net.Conn.

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +55,7 @@ type Fleet struct {
 
 	leading sync.WaitGroup
 	kill    chan struct{} // each has the controller killed
+	leader  atomic.Pointer[leash.Process]
 	over    chan struct{} // closed when the story is
 }
 
@@ -65,6 +67,8 @@ type Sled struct {
 	node    func(context.Context) error
 	parts   sync.WaitGroup
 	stop    map[string]context.CancelFunc // by part
+	ended   map[string]chan struct{}      // by part; closed once it has
+	jump    atomic.Int64                  // how far the clock of its node is from the right time
 }
 
 // Begin starts a control plane, and applies what the fleet needs there.
@@ -173,6 +177,7 @@ func (f *Fleet) Lead(flags ...string) {
 				f.t.Errorf("start a controller: %v", err)
 				return
 			}
+			f.leader.Store(process)
 			select {
 			case <-process.Done():
 			case <-f.kill:
@@ -193,9 +198,10 @@ func (f *Fleet) Join(number int, pace node.Pace) *Sled {
 	f.ok(os.Mkdir(dir, 0o700))
 	machine := sim.New(sim.Options{Seed: uint64(number), M2: 1, U2: 1}, hosttest.Files)
 	changes := &counting{Host: machine.Host()}
-	s := &Sled{stop: map[string]context.CancelFunc{}, changes: changes, Sled: &simulated.Sled{
+	s := &Sled{stop: map[string]context.CancelFunc{}, ended: map[string]chan struct{}{}, changes: changes, Sled: &simulated.Sled{
 		Name: name, Machine: machine, Host: changes, Dir: dir, Log: f.log,
 	}}
+	s.Now = func() time.Time { return time.Now().Add(time.Duration(s.jump.Load())) }
 	f.ok(s.Prepare(f.t.Context(), number))
 	for _, other := range f.sleds {
 		f.ok(sim.Connect(f.t.Context(), machine, other.Machine))
@@ -215,12 +221,30 @@ func (f *Fleet) Join(number int, pace node.Pace) *Sled {
 // Run runs a part of a sled until it is stopped.
 func (f *Fleet) Run(s *Sled, part string, run func(context.Context) error) {
 	ctx, stop := context.WithCancel(context.Background())
-	s.stop[part] = stop
+	ended := make(chan struct{})
+	s.stop[part], s.ended[part] = stop, ended
 	s.parts.Go(func() {
+		defer close(ended)
 		if err := run(ctx); err != nil && ctx.Err() == nil {
 			f.t.Errorf("the %s of sled %s has ended: %v", part, s.Name, err)
 		}
 	})
+}
+
+// End ends a part of a sled.
+func (s *Sled) End(part string) {
+	s.stop[part]()
+	<-s.ended[part]
+}
+
+// Has reports whether a part of a sled runs.
+func (s *Sled) Has(part string) bool {
+	select {
+	case <-s.ended[part]:
+		return false
+	default:
+		return true
+	}
 }
 
 // Try is what kubectl prints.

@@ -29,6 +29,7 @@ type Sled struct {
 	Host    host.Host // the machine as sledctl, agent and guard reach it
 	Dir     string    // for its socket and what its node remembers; a short name
 	Log     *slog.Logger
+	Now     func() time.Time // the clock of its node; nil: the right time
 }
 
 // Prepare is what an operator does to have a sled in a fleet: it is configured, set up, and
@@ -110,8 +111,12 @@ func (s *Sled) Node(ctx context.Context, c *rest.Config, scheme *runtime.Scheme,
 	if err != nil {
 		return err
 	}
+	now := s.Now
+	if now == nil {
+		now = time.Now
+	}
 	n := &node.Node{
-		Name: s.Name, Sled: agent, Memory: node.File(filepath.Join(s.Dir, "beat.json")), Log: s.Log.With("sled", s.Name), Now: time.Now,
+		Name: s.Name, Sled: agent, Memory: node.File(filepath.Join(s.Dir, "beat.json")), Log: s.Log.With("sled", s.Name), Now: now,
 		Guard: &guard.Writer{File: s.lease(), Fence: pace.Fence, Now: clock.Now},
 	}
 	return n.Run(ctx, c, scheme, pace)
