@@ -158,8 +158,13 @@ type CloudInit struct {
 type Ended struct {
 	Generation int64 `json:"generation"`
 
-	// Proof is what proves it: confirmed, power, storage or lease.
+	// Proof is what proves it: confirmed, stated, power, storage or lease.
 	Proof string `json:"proof"`
+
+	// By is who has stated that the sled is lost, if that is the proof.
+	//
+	// +optional
+	By string `json:"by,omitempty"`
 
 	// +optional
 	Time metav1.Time `json:"time,omitempty"`

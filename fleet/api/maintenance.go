@@ -15,6 +15,7 @@ const ConditionEmpty = "Empty"
 // SledMaintenanceSpec is which sled is to be emptied.
 //
 // +kubebuilder:validation:XValidation:rule="self.sled == oldSelf.sled",message="the sled of a maintenance is not changed"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.lost) || has(self.lost) && self.lost == oldSelf.lost",message="lost is a statement that is not changed: delete the maintenance, and state it again"
 type SledMaintenanceSpec struct {
 	// Sled is the name of the sled's Node.
 	//
@@ -25,6 +26,27 @@ type SledMaintenanceSpec struct {
 	//
 	// +optional
 	Note string `json:"note,omitempty"`
+
+	// Lost is your statement that the sled never runs again. The VMs that were on it are taken for
+	// ended, whatever their restart is, as long as it does not answer. If it runs, they run twice.
+	//
+	// +optional
+	Lost *Lost `json:"lost,omitempty"`
+}
+
+// Lost is a person's statement that a sled never runs again.
+type Lost struct {
+	// By is who states it.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	By string `json:"by"`
+
+	// How it is known, e.g. "the mainboard is on my desk".
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1000
+	How string `json:"how"`
 }
 
 // SledMaintenanceStatus is how far a sled is emptied.
@@ -39,6 +61,11 @@ type SledMaintenanceStatus struct {
 
 	// +optional
 	Reason string `json:"reason,omitempty"`
+
+	// Stated is when it was first read that the sled is lost.
+	//
+	// +optional
+	Stated *metav1.Time `json:"stated,omitempty"`
 
 	// +listType=map
 	// +listMapKey=type

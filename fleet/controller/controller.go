@@ -70,7 +70,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if vm.Status.Moving != nil {
 		return c.moves(ctx, &vm, pod)
 	}
-	m, p, run, e := c.known(&vm, pod, vm.Status.Generation)
+	m, p, run, e := c.known(ctx, &vm, pod, vm.Status.Generation)
 	step := Decide(m, p, c.view.found(string(vm.UID)), run, e)
 	if step.Act == Raise {
 		if wait := backOff(&vm, time.Now()); wait > 0 {
@@ -122,7 +122,7 @@ func (c *Controller) find(ctx context.Context, vm *api.VirtualMachine, generatio
 }
 
 // known is what Decide needs about the run of a generation.
-func (c *Controller) known(vm *api.VirtualMachine, pod *corev1.Pod, generation int64) (Machine, *Pod, fence.Run, fence.Evidence) {
+func (c *Controller) known(ctx context.Context, vm *api.VirtualMachine, pod *corev1.Pod, generation int64) (Machine, *Pod, fence.Run, fence.Evidence) {
 	m := Machine{
 		Running: vm.Spec.Running == nil || *vm.Spec.Running, Deleting: vm.DeletionTimestamp != nil,
 		Generation: vm.Status.Generation, Raised: vm.Status.Next() - 1,
@@ -148,11 +148,31 @@ func (c *Controller) known(vm *api.VirtualMachine, pod *corev1.Pod, generation i
 		Ended:  api.HasEnded(pod),
 		Silent: run.Sled != "" && c.view.silent(run.Sled) >= c.Terms.Fence,
 	}
+	if p.Silent {
+		if _, stated := c.lost(ctx, run.Sled); stated {
+			e.Lost = run.Sled
+		}
+	}
 	// The policy is that with which the run was started: the guard knows no other.
 	if pod.Labels[api.LabelLease] != "true" && run.Policy == fence.Lease {
 		run.Policy = fence.Hold
 	}
 	return m, p, run, e
+}
+
+// lost is who has stated that a sled never runs again. What cannot be read is no statement.
+func (c *Controller) lost(ctx context.Context, sled string) (by string, stated bool) {
+	var all api.SledMaintenanceList
+	if err := c.Client.List(ctx, &all); err != nil {
+		c.Log.Warn("it is not known which sleds are lost", "cause", err)
+		return "", false
+	}
+	for _, m := range all.Items {
+		if m.Spec.Sled == sled && m.Spec.Lost != nil && m.DeletionTimestamp == nil {
+			return m.Spec.Lost.By, true
+		}
+	}
+	return "", false
 }
 
 // powerOff has the sled of a pod powered off, and waits with what its BMC says.
@@ -248,6 +268,10 @@ func (c *Controller) conclude(ctx context.Context, vm *api.VirtualMachine, pod *
 	}
 	to := vm.DeepCopy()
 	to.Status.Ended = &api.Ended{Generation: vm.Status.Generation, Proof: string(step.Proof), Time: metav1.Now()}
+	if step.Proof == fence.Stated {
+		to.Status.Ended.By, _ = c.lost(ctx, pod.Spec.NodeName)
+		step.Reason += ", by " + to.Status.Ended.By
+	}
 	to.Status.Phase = api.PhaseStopped
 	meta.SetStatusCondition(&to.Status.Conditions, metav1.Condition{
 		Type: api.ConditionRunning, Status: metav1.ConditionFalse, Reason: "Ended", Message: step.Reason, ObservedGeneration: vm.Generation,

@@ -48,11 +48,15 @@ func (c *Maintenances) Reconcile(ctx context.Context, request reconcile.Request)
 		if err := c.cordon(ctx, &node, m.Name); err != nil {
 			return reconcile.Result{}, err
 		}
-		if left, err = c.empty(ctx, &node); err != nil {
+		if left, err = c.empty(ctx, &node, m.Spec.Lost != nil); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	return reconcile.Result{RequeueAfter: againAfter}, c.tellEmptied(ctx, &m, Empties(there, left))
+	e := Empties(there, left)
+	if m.Spec.Lost != nil && c.view.silent(m.Spec.Sled) < c.Terms.Fence {
+		e.Phase, e.Reason = api.MaintenanceBlocked, "it answers, or has not been silent for long enough: that it is lost proves nothing"
+	}
+	return reconcile.Result{RequeueAfter: againAfter}, c.tellEmptied(ctx, &m, e)
 }
 
 // cordon keeps new VMs off a sled. One that an operator has cordoned stays his.
@@ -70,13 +74,17 @@ func (c *Maintenances) cordon(ctx context.Context, node *corev1.Node, by string)
 }
 
 // empty has what is on a sled leave it, and lists what is still there: what is claimed, and what
-// the sled reports to run without a claim.
-func (c *Maintenances) empty(ctx context.Context, node *corev1.Node) (left []Left, err error) {
+// the sled reports to run without a claim. Nothing leaves a sled that is lost; what is claimed there
+// is until its end is written down.
+func (c *Maintenances) empty(ctx context.Context, node *corev1.Node, lost bool) (left []Left, err error) {
 	var pods corev1.PodList
 	if err := c.Client.List(ctx, &pods, client.HasLabels{api.LabelSled}); err != nil {
 		return nil, err
 	}
 	unclaimed := parseRuns(node.Annotations[api.AnnotationRuns])
+	if lost {
+		unclaimed = nil
+	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		if pod.Spec.NodeName != node.Name {
@@ -84,6 +92,10 @@ func (c *Maintenances) empty(ctx context.Context, node *corev1.Node) (left []Lef
 		}
 		delete(unclaimed, pod.Annotations[api.AnnotationVM])
 		if api.HasEnded(pod) {
+			continue
+		}
+		if lost {
+			left = append(left, Left{VM: pod.Labels[api.LabelVM]})
 			continue
 		}
 		one, err := c.leave(ctx, pod)
@@ -149,6 +161,11 @@ func (c *Maintenances) move(ctx context.Context, vm *api.VirtualMachine) (stuck 
 func (c *Maintenances) tellEmptied(ctx context.Context, m *api.SledMaintenance, e Emptied) error {
 	to := m.DeepCopy()
 	to.Status.Phase, to.Status.Remaining, to.Status.Reason = e.Phase, e.Remaining, e.Reason
+	if m.Spec.Lost != nil && m.Status.Stated == nil {
+		now := metav1.Now()
+		to.Status.Stated = &now
+		c.Events.Eventf(to, nil, corev1.EventTypeWarning, "Lost", "State", "%s states that sled %s is lost: %s", m.Spec.Lost.By, m.Spec.Sled, m.Spec.Lost.How)
+	}
 	is := metav1.ConditionFalse
 	if e.Phase == api.MaintenanceReady {
 		is = metav1.ConditionTrue

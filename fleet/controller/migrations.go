@@ -81,7 +81,7 @@ func (c *Migrations) asked(ctx context.Context, asked *api.VirtualMachineMigrati
 			return a, "", err
 		}
 	}
-	_, p, _, e := c.known(vm, pod, vm.Status.Generation)
+	_, p, _, e := c.known(ctx, vm, pod, vm.Status.Generation)
 	if v := fence.Decide(fence.Run{}, fence.Evidence{Uncounted: e.Uncounted}); !v.Proven() {
 		a.Uncounted = v.Reason
 	}

@@ -34,8 +34,8 @@ func (c *Controller) moves(ctx context.Context, vm *api.VirtualMachine, source *
 	}
 	there := err == nil && asked.UID == moving.UID && asked.DeletionTimestamp == nil
 	m := Move{Generation: moving.Generation, Wanted: there && wanted(vm), Pending: time.Since(moving.Started.Time)}
-	_, from, _, _ := c.known(vm, source, vm.Status.Generation)
-	_, to, run, e := c.known(vm, pod, moving.Generation)
+	_, from, _, _ := c.known(ctx, vm, source, vm.Status.Generation)
+	_, to, run, e := c.known(ctx, vm, pod, moving.Generation)
 	if from == nil || from.Ended {
 		e = c.view.emptied(e, "emptied "+vm.Status.PropolisID)
 	}
@@ -161,6 +161,10 @@ func (c *Controller) giveUp(ctx context.Context, vm *api.VirtualMachine, asked *
 			return err
 		}
 	}
+	if step.Proof == fence.Stated {
+		by, _ := c.lost(ctx, pod.Spec.NodeName)
+		step.Reason += ", by " + by
+	}
 	if err := c.settle(ctx, asked, there, vm.Status.Moving, pod, api.MigrationFailed, step.Reason); err != nil {
 		return err
 	}
@@ -215,7 +219,7 @@ func (c *Controller) leftovers(ctx context.Context, vm *api.VirtualMachine) (lef
 			continue
 		}
 		left++
-		_, p, _, _ := c.known(vm, pod, generation)
+		_, p, _, _ := c.known(ctx, vm, pod, generation)
 		switch {
 		case p.Ended || p.Sled == "" || p.Silent:
 			err = c.release(ctx, pod)

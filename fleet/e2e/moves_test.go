@@ -268,3 +268,56 @@ func aControllerIsKilledInAMove(t *testing.T, f *Fleet) {
 	f.unslow()
 	f.Must("delete", "vm/web", "vmm/web-away", "--timeout=60s")
 }
+
+const lost = `apiVersion: sledctl.dev/v1alpha1
+kind: SledMaintenance
+metadata: {name: gone}
+spec: {sled: %s, lost: {by: Ada, how: it burnt}}
+`
+
+// aTargetIsLostInAMove: under hold the move waits for the target. A person's statement that the
+// target is lost ends it, and the VM is where it was.
+func aTargetIsLostInAMove(t *testing.T, f *Fleet) {
+	f.Apply(web)
+	f.Running("web")
+	source := f.On("web")[0]
+	target := f.other(source)
+	f.slow(100)
+	stop := f.copies("web")
+	f.Apply(fmt.Sprintf(moved, target))
+	f.Until("the move has begun", func() bool {
+		moves, err := f.sleds[source].Moves(t.Context())
+		return err == nil && len(moves) > 0
+	})
+	f.cutPower(f.sleds[target])
+	f.unslow()
+	phase := func() string {
+		return f.Must("get", "vm", "web", "-o", "jsonpath={.status.phase} {.status.moving.target}")
+	}
+	f.Until("the move waits", func() bool { return phase() == "Unknown "+target })
+	f.Apply(fmt.Sprintf(lost, target))
+	f.Until("the migration has failed", func() bool {
+		return f.Must("get", "vmm", "web-away", "-o", "jsonpath={.status.phase}") == "Failed"
+	})
+	if said := f.Must("get", "vmm", "web-away", "-o", "jsonpath={.status.reason}"); !strings.Contains(said, "lost for good, by Ada") {
+		t.Errorf("the migration says: %s", said)
+	}
+	f.Running("web")
+	if most, on := stop(), f.On("web"); most != 1 || len(on) != 1 || on[0] != source {
+		t.Errorf("%d copies ran at once, and it runs on %v", most, on)
+	}
+	f.unstopped("web")
+	f.Until("the statement is recorded", func() bool {
+		return strings.HasPrefix(f.Must("get", "sledmaintenance", "gone", "-o", "jsonpath={.status.phase} {.status.stated}"), "Ready 20")
+	})
+	if out, err := f.Try("patch", "sledmaintenance", "gone", "--type=merge", "-p", `{"spec":{"lost":null}}`); err == nil {
+		t.Errorf("the statement is taken back: %s", out)
+	}
+	f.Must("delete", "sledmaintenance", "gone", "--timeout=30s")
+	f.powerOn(f.sleds[target]) // the stories after this need it
+	f.Until("the sled is Ready", f.Ready)
+	f.Until("the sled may run VMs again", func() bool {
+		return f.Must("get", "node", target, "-o", "jsonpath={.spec.taints[*].key}") == "sledctl.dev/sled"
+	})
+	f.Must("delete", "vm/web", "vmm/web-away", "--timeout=60s")
+}

@@ -65,10 +65,8 @@ func (f *Fleet) cutPower(s *Sled) {
 }
 
 // powerOn is the button: the machine boots, and its services start.
-func (f *Fleet) powerOn(s *Sled, board *bmctest.Sled) {
+func (f *Fleet) powerOn(s *Sled) {
 	f.t.Helper()
-	board.Fail(bmctest.Faults{})
-	board.On()
 	f.ok(s.Sledctl(f.t.Context(), "bootstrap"))
 	f.Run(s, "agent", s.Agent)
 	f.ok(s.Answers(f.t.Context()))
@@ -115,7 +113,9 @@ func aSledIsPoweredOff(t *testing.T, f *Fleet) {
 	if got := f.said(".status.ended.proof"); got != "power" || !board.Off() {
 		t.Errorf("the proof is %q; off: %v", got, board.Off())
 	}
-	f.powerOn(cut, board)
+	board.Fail(bmctest.Faults{})
+	board.On()
+	f.powerOn(cut)
 	cut.cable.Join()
 	f.Until("the sled is Ready", f.Ready)
 	time.Sleep(3 * time.Second)
@@ -143,7 +143,9 @@ func aBMCThatLiesTooLong(t *testing.T, f *Fleet) {
 	if most := stop(); most != 2 {
 		t.Errorf("%d copies ran at once", most)
 	}
-	f.powerOn(cut, board)
+	board.Fail(bmctest.Faults{})
+	board.On()
+	f.powerOn(cut)
 	f.rejoin(cut)
 }
 

@@ -43,6 +43,7 @@ func TestAFleet(t *testing.T) {
 		{"a sled is drained", aSledIsDrained},
 		{"a sled is maintained", aSledIsMaintained},
 		{"a controller is killed in a move", aControllerIsKilledInAMove},
+		{"a target is lost in a move", aTargetIsLostInAMove},
 		{"a sled is cut off", aSledIsCutOff},
 		{"without a guard there are two", withoutAGuardThereAreTwo},
 		{"a sled is powered off", aSledIsPoweredOff},

@@ -132,6 +132,9 @@ func (w world) decides(s state) state {
 	if w.restores > 0 {
 		e.Uncounted = w.rules.census(string('0'+rune(c.term)), c.restored, w.answers(s))
 	}
+	if w.isLost(s, s.store.place) {
+		e.Lost = run.Sled
+	}
 	c.decided = 0
 	if s.store.moving.gen != 0 && !w.rules.unmoved {
 		return w.settles(s, e)

@@ -73,6 +73,9 @@ type Evidence struct {
 	// after the run was known to be Started or Revoked.
 	Off    string
 	OffFor time.Duration
+	// Lost is the sled of which a person has stated that it never runs again: it is destroyed, or
+	// its disks are. The statement is believed only while the sled does not answer.
+	Lost string
 	// Taken is set if every volume of the VM was opened with a higher generation.
 	Taken bool
 	// Silent is for how long the sled's lease was read and found not renewed: see Silence.
@@ -89,6 +92,7 @@ type Proof string
 const (
 	NeverRan  Proof = "never-ran"
 	Confirmed Proof = "confirmed"
+	Stated    Proof = "stated"
 	PowerOff  Proof = "power"
 	Volumes   Proof = "storage"
 	Expired   Proof = "lease"
@@ -128,6 +132,9 @@ func Decide(r Run, e Evidence) Verdict {
 		return Verdict{Proof: NeverRan, Reason: "no generation was started"}
 	case e.Confirmed >= r.Generation:
 		return Verdict{Proof: Confirmed, Reason: fmt.Sprintf("sled %s reported the end of generation %d", r.Sled, r.Generation)}
+	}
+	if e.Lost == r.Sled && e.Lost != "" {
+		return Verdict{Proof: Stated, Reason: fmt.Sprintf("it was stated that sled %s is lost for good", r.Sled)}
 	}
 	policy := r.Effective()
 	if (policy == Power || policy == Lease) && !r.Started && !e.Revoked {

@@ -27,6 +27,7 @@ type sledState struct {
 	committed    bool // the store has that renewal
 	beat         beat // that it remembers
 	powered      bool
+	destroyed    bool // for good
 	dying        int8 // ticks until its power is gone, which its BMC was asked for; 0: it was not
 	claim, fresh int8 // the generation whose claim it has read; for how many ticks it may start it
 	comes        comesState
@@ -48,8 +49,9 @@ type storeState struct {
 	chain             [maxTerms]beat
 	answers           [maxSleds]answerState
 	moving            movingState
-	raised            int8 // the highest generation, one that did not come included
-	counted           int8 // the term in which every sled was counted after a restore
+	raised            int8           // the highest generation, one that did not come included
+	lost              [maxSleds]bool // what a person has stated
+	counted           int8           // the term in which every sled was counted after a restore
 }
 
 // movingState is a move that is under way; zero: none is.
@@ -91,6 +93,7 @@ type state struct {
 	zombie     int8 // what a controller that lost its leadership has decided, and may still write
 	kills      int8
 	restores   int8
+	destroyed  int8
 }
 
 // world is what a run of the model explores.
@@ -103,6 +106,7 @@ type world struct {
 	early    bool
 	placed   bool // it begins with a generation that is placed, and not started
 	maxGen   int8 // the last generation that is explored
+	lost     int8 // sleds that may be destroyed
 	late     int8 // ticks in which a BMC that was asked reports its sled off, and it may still run
 	moves    bool // the VM moves between sleds
 	moving   bool // it begins with a move, and none begins later; the lease of the source always holds
@@ -130,6 +134,9 @@ type rules struct {
 	startLate     bool // a VM is started when the lease of its sled is over
 	off           func(Off, time.Duration, time.Duration, bool, time.Duration) Off
 	anyOff        bool // a BMC is asked whichever sled it is of
+	hasty         bool // a sled is stated to be lost that does not answer
+	along         bool // a target that is lost ends the generation on its source, too
+	anyLost       bool // a statement is taken to be about any sled
 	asked         bool // a BMC that was asked to power its sled off has done it
 	deaf          bool // a BMC that does not answer has its sled off
 	keepOff       bool // what a BMC has reported counts for later generations, too
@@ -242,6 +249,10 @@ func (w world) tick(s state, add adder) {
 
 func (w world) sled(s state, i int8, add adder) {
 	me := s.sleds[i]
+	w.loses(s, i, add)
+	if me.destroyed {
+		return
+	}
 	if !me.powered {
 		to := s
 		to.sleds[i].powered = true

@@ -88,12 +88,18 @@ func (w world) settles(s state, e Evidence) state {
 		Generation: int64(m.gen), Sled: fmt.Sprint(m.target), Policy: w.policy,
 		Terms: Terms{Fence: fenceTicks, Halt: haltTicks, Margin: marginTicks, Settle: time.Duration(w.late)}, Started: s.store.started >= m.gen,
 	}
+	if e.Lost = ""; w.isLost(s, m.target) {
+		e.Lost = run.Sled
+	}
 	came, v := w.rules.coming(Coming{Run: run, Came: m.came, Stayed: m.stayed, Emptied: s.store.ended >= s.store.gen}, e)
 	switch {
 	case came:
 		s.store.gen, s.store.place, s.store.ended, s.store.moving = m.gen, m.target, max(s.store.ended, m.gen-1), movingState{}
 	case v.Proven():
 		s.store.moving = movingState{}
+		if w.rules.along && v.Proof == Stated {
+			s.store.ended = s.store.gen
+		}
 	}
 	return s
 }
