@@ -78,7 +78,7 @@ func (b *Beats) once(ctx context.Context, now time.Duration) error {
 	}
 	reports := make(map[string]Report, len(nodes.Items))
 	for _, n := range nodes.Items {
-		r := Report{Runs: parseRuns(n.Annotations[api.AnnotationRuns])}
+		r := Report{Runs: parseRuns(n.Annotations[api.AnnotationRuns]), Aside: n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, isFenced)}
 		_ = json.Unmarshal([]byte(n.Annotations[api.AnnotationTerm]), &r.Answer) // what cannot be read is no answer
 		reports[n.Name] = r
 	}
@@ -92,16 +92,17 @@ func (b *Beats) release(ctx context.Context, nodes []corev1.Node) error {
 	var errs []error
 	for i := range nodes {
 		n := &nodes[i]
-		fenced := func(t corev1.Taint) bool { return t.Key == api.TaintFenced }
-		if !slices.ContainsFunc(n.Spec.Taints, fenced) || !b.view.renews(n.Name) {
+		if !slices.ContainsFunc(n.Spec.Taints, isFenced) || !b.view.renews(n.Name) {
 			continue
 		}
 		to := n.DeepCopy()
-		to.Spec.Taints = slices.DeleteFunc(to.Spec.Taints, fenced)
+		to.Spec.Taints = slices.DeleteFunc(to.Spec.Taints, isFenced)
 		errs = append(errs, b.Client.Patch(ctx, to, client.MergeFromWithOptions(n, client.MergeFromWithOptimisticLock{})))
 	}
 	return errors.Join(errs...)
 }
+
+func isFenced(t corev1.Taint) bool { return t.Key == api.TaintFenced }
 
 // beat writes the next beat, and finds out whether the one before is still there.
 func (b *Beats) beat(ctx context.Context) error {

@@ -165,10 +165,15 @@ func (p *Powers) spares(ctx context.Context, o *api.SledBMC) (string, error) {
 func (v *view) spares(sled string, after, silent time.Duration) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	many := 0
-	for name := range v.reports {
-		if v.silence[name].Counted >= silent {
+	many, of := 0, 0
+	for name, r := range v.reports {
+		switch is := v.silence[name].Counted >= silent; {
+		case is && r.Aside && name != sled:
+		case is:
 			many++
+			of++
+		default:
+			of++
 		}
 	}
 	switch _, known := v.silence[sled]; {
@@ -178,8 +183,8 @@ func (v *view) spares(sled string, after, silent time.Duration) string {
 		return "the controller cannot read the leases"
 	case v.silence[sled].Counted < after:
 		return fmt.Sprintf("it is powered off once it was silent for %v", after)
-	case many*2 > len(v.reports):
-		return fmt.Sprintf("%d of %d sleds are silent, so that the fault is not theirs", many, len(v.reports))
+	case many*2 > of:
+		return fmt.Sprintf("%d of %d sleds are silent, so that the fault is not theirs", many, of)
 	}
 	return ""
 }

@@ -131,6 +131,7 @@ const gaps = 5
 type Report struct {
 	Answer fence.Answer
 	Runs   map[string]Found // by VM
+	Aside  bool             // it is cordoned, or ends were proven by its silence: that it is silent says nothing about the network
 }
 
 // parseRuns reads VM=GENERATION,VM=GENERATION; VM>GENERATION is one that comes. What is neither is
