@@ -66,6 +66,8 @@ type Sled struct {
 	changes *counting
 	node    func(context.Context) error
 	parts   sync.WaitGroup
+	mu      sync.Mutex
+	dark    bool                          // it has no power
 	stop    map[string]context.CancelFunc // by part
 	ended   map[string]chan struct{}      // by part; closed once it has
 	jump    atomic.Int64                  // how far the clock of its node is from the right time
@@ -218,8 +220,13 @@ func (f *Fleet) Join(number int, pace node.Pace) *Sled {
 	return s
 }
 
-// Run runs a part of a sled until it is stopped.
+// Run runs a part of a sled until it is stopped. On one without power nothing runs.
 func (f *Fleet) Run(s *Sled, part string, run func(context.Context) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dark {
+		return
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	s.stop[part], s.ended[part] = stop, ended
@@ -233,12 +240,17 @@ func (f *Fleet) Run(s *Sled, part string, run func(context.Context) error) {
 
 // End ends a part of a sled.
 func (s *Sled) End(part string) {
-	s.stop[part]()
-	<-s.ended[part]
+	s.mu.Lock()
+	stop, ended := s.stop[part], s.ended[part]
+	s.mu.Unlock()
+	stop()
+	<-ended
 }
 
 // Has reports whether a part of a sled runs.
 func (s *Sled) Has(part string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	select {
 	case <-s.ended[part]:
 		return false

@@ -13,12 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sledctl/sledctl/fleet/bmc/bmctest"
 	"github.com/sledctl/sledctl/fleet/node"
 )
 
 // A history is what may happen to a fleet, in an order and at times that are drawn: cut and slow
-// networks, killed and paused processes, clocks that jump. A VM under a lease may end and be started
-// elsewhere by it, and never has two copies. One under hold is not touched at all.
+// networks, killed and paused processes, clocks that jump, BMCs that misbehave. A VM under a lease or
+// power may end and be started elsewhere by it, and never has two copies. One under hold is not touched
+// at all: its sled is not powered off.
 
 // histories is how many are played: SLEDCTL_FLEET_HISTORIES, or 25.
 func histories(t *testing.T) int {
@@ -34,7 +36,7 @@ func histories(t *testing.T) int {
 	return n
 }
 
-const twoVMs = `apiVersion: sledctl.dev/v1alpha1
+const threeVMs = `apiVersion: sledctl.dev/v1alpha1
 kind: VirtualMachine
 metadata: {name: leased}
 spec: {cpus: 1, memory: 1Gi, restart: lease}
@@ -43,62 +45,71 @@ apiVersion: sledctl.dev/v1alpha1
 kind: VirtualMachine
 metadata: {name: held}
 spec: {cpus: 1, memory: 1Gi}
+---
+apiVersion: sledctl.dev/v1alpha1
+kind: VirtualMachine
+metadata: {name: powered}
+spec: {cpus: 1, memory: 1Gi, restart: power}
 `
 
 // hasty is a fleet whose terms are tenths of seconds.
-func hasty(t *testing.T) *Fleet {
+func hasty(t *testing.T) (*Fleet, map[string]*bmctest.Sled) {
 	f := Begin(t)
-	f.Install("--fence", "1s", "--halt", "2s", "--margin", "500ms", "--beat", "200ms", "--power-after", "1s", "--leader-elect=false")
+	f.Install("--fence", "1s", "--halt", "2s", "--margin", "500ms", "--beat", "200ms", "--power-after", "1s", "--settle", "1s", "--leader-elect=false")
 	for number := 1; number <= 3; number++ {
 		f.Join(number, node.Pace{Renew: 250 * time.Millisecond, Fence: time.Second})
 	}
 	f.Until("three sleds are Ready", f.Ready)
-	f.Apply(twoVMs)
-	f.Running("leased", "held")
-	return f
+	boards := f.boards("redfish")
+	f.Apply(threeVMs)
+	f.Running("leased", "held", "powered")
+	return f, boards
 }
 
 func TestHistories(t *testing.T) {
-	f := hasty(t)
+	f, boards := hasty(t)
 	first := f.Must("get", "vm", "held", "-o", "jsonpath={.status.generation} {.status.sled}")
-	w := f.watch("leased", "held")
+	w := f.watch("leased", "held", "powered")
 	started := uint64(time.Now().UnixNano())
 	if text := os.Getenv("SLEDCTL_FLEET_SEED"); text != "" {
 		var err error
 		started, err = strconv.ParseUint(text, 10, 64)
 		f.ok(err)
 	}
-	begun, ends := time.Now(), 0
+	begun, ends := time.Now(), map[string]int{}
+	generation := func(vm string) string { return f.Must("get", "vm", vm, "-o", "jsonpath={.status.generation}") }
 	for n := range histories(t) {
 		seed := started + uint64(n)
-		was := f.Must("get", "vm", "leased", "-o", "jsonpath={.status.generation}")
-		told := f.history(rand.New(rand.NewPCG(seed, 0)), true)
+		was := map[string]string{"leased": generation("leased"), "powered": generation("powered")}
+		told := f.history(rand.New(rand.NewPCG(seed, 0)), boards, true)
 		if found := w.found(); found != "" {
 			t.Fatalf("history %d: %s\n%s", seed, found, told)
 		}
 		if now := f.Must("get", "vm", "held", "-o", "jsonpath={.status.generation} {.status.sled}"); now != first {
 			t.Fatalf("history %d: the VM under hold was %s, and is %s\n%s", seed, first, now, told)
 		}
-		if f.Must("get", "vm", "leased", "-o", "jsonpath={.status.generation}") != was {
-			ends++
+		for vm, before := range was {
+			if generation(vm) != before {
+				ends[vm]++
+			}
 		}
 	}
-	t.Logf("%d histories from seed %d in %v: %d times the VM under a lease was started again, %d looks found no two copies",
+	t.Logf("%d histories from seed %d in %v: by %v of them a VM was started again, %d looks found no two copies",
 		histories(t), started, time.Since(begun).Round(time.Second), ends, w.stop())
-	if ends == 0 {
-		t.Error("the VM under a lease was never started again: nothing was shown")
+	if ends["leased"] == 0 || ends["powered"] == 0 {
+		t.Error("a VM was never started again: nothing was shown")
 	}
 }
 
 // Without guards the same histories have two copies.
 func TestHistoriesWithoutGuards(t *testing.T) {
-	f := hasty(t)
+	f, boards := hasty(t)
 	for _, s := range f.sleds {
 		s.End("guard")
 	}
-	w := f.watch("leased", "held")
+	w := f.watch("leased", "held", "powered")
 	for n := range uint64(20) {
-		told := f.history(rand.New(rand.NewPCG(n, 0)), false)
+		told := f.history(rand.New(rand.NewPCG(n, 0)), boards, false)
 		if found := w.found(); found != "" {
 			t.Logf("in history %d: %s\n%s", n, found, told)
 			w.stop()
@@ -109,7 +120,7 @@ func TestHistoriesWithoutGuards(t *testing.T) {
 }
 
 // history plays one history, and has all well again afterwards.
-func (f *Fleet) history(r *rand.Rand, guards bool) string {
+func (f *Fleet) history(r *rand.Rand, boards map[string]*bmctest.Sled, guards bool) string {
 	f.t.Helper()
 	var told strings.Builder
 	start := time.Now()
@@ -119,14 +130,16 @@ func (f *Fleet) history(r *rand.Rand, guards bool) string {
 	names := slices.Sorted(maps.Keys(f.sleds))
 	for range 4 + r.IntN(6) {
 		s := f.sleds[names[r.IntN(len(names))]]
-		if leased := f.On("leased"); len(leased) > 0 && r.IntN(2) == 0 { // the one that matters most
-			s = f.sleds[leased[0]]
+		for _, vm := range []string{"leased", "powered"} {
+			if on := f.On(vm); len(on) > 0 && r.IntN(3) == 0 { // the ones that matter most
+				s = f.sleds[on[0]]
+			}
 		}
-		f.happens(r, s, guards, tell)
+		f.happens(r, s, boards[s.Name], guards, tell)
 		time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond)
 	}
 	tell("all is well again")
-	f.heal(guards)
+	f.heal(boards, guards)
 	tell("each VM runs once")
 	if os.Getenv("SLEDCTL_STORIES") != "" {
 		f.t.Log(told.String())
@@ -135,9 +148,9 @@ func (f *Fleet) history(r *rand.Rand, guards bool) string {
 }
 
 // happens is one thing that happens to a sled or to the controller.
-func (f *Fleet) happens(r *rand.Rand, s *Sled, guards bool, tell func(string, ...any)) {
+func (f *Fleet) happens(r *rand.Rand, s *Sled, board *bmctest.Sled, guards bool, tell func(string, ...any)) {
 	part := "node"
-	switch what := r.IntN(12); what {
+	switch r.IntN(16) {
 	case 0, 1, 2:
 		tell("sled %s is cut off", s.Name)
 		s.cable.Cut()
@@ -177,6 +190,22 @@ func (f *Fleet) happens(r *rand.Rand, s *Sled, guards bool, tell func(string, ..
 		f.Run(s, "guard", s.Guard)
 		return
 	case 10:
+		faults := []bmctest.Faults{{Refuses: true}, {Gone: true}, {Ignores: true}, {Late: 500 * time.Millisecond}, {Slow: 300 * time.Millisecond}, {}}
+		is := faults[r.IntN(len(faults))]
+		tell("the BMC of sled %s has the faults %+v", s.Name, is)
+		board.Fail(is)
+		return
+	case 11:
+		if board.Off() {
+			tell("sled %s is powered on", s.Name)
+			f.press(s, board)
+		}
+		return
+	case 12, 13:
+		tell("nothing happens for 2 s")
+		time.Sleep(2 * time.Second)
+		return
+	case 14:
 		part = "agent"
 	}
 	if s.Has(part) {
@@ -198,10 +227,11 @@ func (f *Fleet) begin(s *Sled, part string) {
 }
 
 // heal has all run and connected, and waits until each VM runs.
-func (f *Fleet) heal(guards bool) {
+func (f *Fleet) heal(boards map[string]*bmctest.Sled, guards bool) {
 	f.t.Helper()
 	f.toggle(false)
-	for _, s := range f.sleds {
+	for name, s := range f.sleds {
+		boards[name].Fail(bmctest.Faults{})
 		s.cable.Flow()
 		s.cable.Join()
 		for _, part := range []string{"agent", "node"} {
@@ -211,12 +241,24 @@ func (f *Fleet) heal(guards bool) {
 		}
 	}
 	f.Until("each VM runs once", func() bool {
-		if len(f.On("leased")) != 1 || len(f.On("held")) != 1 {
-			return !guards && len(f.On("leased")) > 1
+		for name, s := range f.sleds { // it may be powered off as late as now
+			if boards[name].Off() {
+				f.press(s, boards[name])
+			}
 		}
-		said := f.Must("get", "vm", "--no-headers")
-		return strings.Count(said, "Running") == 2
+		if !guards && len(f.On("leased")) > 1 {
+			return true
+		}
+		return len(f.On("leased")) == 1 && len(f.On("held")) == 1 && len(f.On("powered")) == 1 && strings.Count(f.Must("get", "vm", "--no-headers"), "Running") == 3
 	})
+}
+
+// press powers a sled on.
+func (f *Fleet) press(s *Sled, board *bmctest.Sled) {
+	f.t.Helper()
+	board.On()
+	s.cable.Flow() // what it had sent is lost
+	f.powerOn(s)
 }
 
 // toggle stops the controller where it is, or has it continue.

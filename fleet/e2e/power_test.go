@@ -32,7 +32,7 @@ func (f *Fleet) boards(protocol string) map[string]*bmctest.Sled {
 		} else {
 			i, err := bmctest.StartIPMI(board)
 			f.ok(err)
-			f.t.Cleanup(func() { f.ok(i.Close()) })
+			f.t.Cleanup(func() { _ = i.Close() })
 			address = i.Address
 		}
 		f.Apply(fmt.Sprintf(`apiVersion: v1
@@ -49,15 +49,22 @@ spec: {protocol: %[4]s, address: "%[5]s", secret: %[1]s, uuid: %[6]s%[7]s}
 	f.Until("every BMC answers", func() bool {
 		return strings.Count(f.Must("get", "bmc", "--no-headers"), " On ") == len(f.sleds)
 	})
-	f.t.Cleanup(func() { f.Must("delete", "bmc", "--all") })
+	f.t.Cleanup(func() {
+		if f.t.Context().Err() == nil { // else the fleet ends, too
+			f.Must("delete", "bmc", "--all")
+		}
+	})
 	return all
 }
 
 // cutPower is what a sled is without power: its machine stops at once, and with it all that runs on it.
 func (f *Fleet) cutPower(s *Sled) {
+	s.mu.Lock()
+	s.dark = true
 	for _, stop := range s.stop {
 		stop()
 	}
+	s.mu.Unlock()
 	if err := s.CutPower(context.Background()); err != nil {
 		f.t.Errorf("cut the power of sled %s: %v", s.Name, err)
 	}
@@ -67,6 +74,9 @@ func (f *Fleet) cutPower(s *Sled) {
 // powerOn is the button: the machine boots, and its services start.
 func (f *Fleet) powerOn(s *Sled) {
 	f.t.Helper()
+	s.mu.Lock()
+	s.dark = false
+	s.mu.Unlock()
 	f.ok(s.Sledctl(f.t.Context(), "bootstrap"))
 	f.Run(s, "agent", s.Agent)
 	f.ok(s.Answers(f.t.Context()))
