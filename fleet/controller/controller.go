@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -250,7 +251,16 @@ func (c *Controller) claim(ctx context.Context, vm *api.VirtualMachine, sled str
 	return c.create(ctx, vm, pod)
 }
 
+// create creates a pod, unless the VM is another one by now than that which was read: a cache that
+// begins may be behind, and a pod of an earlier generation would be run by a sled that has not had it.
 func (c *Controller) create(ctx context.Context, vm *api.VirtualMachine, pod *corev1.Pod) error {
+	var now api.VirtualMachine
+	if err := c.Live.Get(ctx, client.ObjectKeyFromObject(vm), &now); err != nil {
+		return err
+	}
+	if now.UID != vm.UID || now.Status.Generation != vm.Status.Generation || endedOf(&now) != endedOf(vm) || !equality.Semantic.DeepEqual(now.Status.Moving, vm.Status.Moving) {
+		return fmt.Errorf("pod %s is not created: VM %s has changed since it was read", pod.Name, vm.Name)
+	}
 	if err := c.Client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
 		c.Events.Eventf(vm, nil, corev1.EventTypeWarning, "NotClaimed", "Claim", "pod %s: %v", pod.Name, err)
 		return fmt.Errorf("create pod %s: %w", pod.Name, err)

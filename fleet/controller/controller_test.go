@@ -323,6 +323,26 @@ func TestTwoControllersRaiseOnce(t *testing.T) {
 	}
 }
 
+// What a cache that is behind has of a VM claims nothing: the generation may have ended.
+func TestAPodOfAnEarlierGenerationIsNotCreated(t *testing.T) {
+	s := begin(t, "sled1")
+	s.create("")
+	s.look()
+	key := client.ObjectKey{Namespace: "default", Name: "web"}
+	var stale api.VirtualMachine
+	s.ok(s.store.Get(t.Context(), key, &stale))
+	s.bind(1, "sled1")
+	s.runs(1)
+	s.ends(1)
+	s.look()
+	if s.pod(1) != nil {
+		t.Fatal("the pod of a generation that has ended stays")
+	}
+	if err := s.c.claim(t.Context(), stale.DeepCopy(), ""); err == nil || s.pod(1) != nil {
+		t.Errorf("generation 1 is claimed again: %v", err)
+	}
+}
+
 func TestARestoredStoreStartsNothingBeforeEverySledIsCounted(t *testing.T) {
 	s := begin(t, "sled1", "sled2", "sled3")
 	var snapshot corev1.ConfigMap
