@@ -144,7 +144,7 @@ func nodeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n := &node.Node{Name: name, Sled: sled, Memory: node.File(filepath.Join(state, "beat.json")), Log: log, Now: time.Now}
+			n := &node.Node{Name: name, Sled: sled, Memory: node.File(filepath.Join(state, "beats.json")), Log: log, Now: time.Now}
 			if guardFile != "" {
 				n.Guard = &guard.Writer{File: guardFile, Fence: fenceAfter, Now: clock.Now}
 			}

@@ -54,6 +54,7 @@ type Fleet struct {
 	sleds  map[string]*Sled
 
 	leading sync.WaitGroup
+	leads   sync.Mutex    // held while none is to be started
 	kill    chan struct{} // each has the controller killed
 	leader  atomic.Pointer[leash.Process]
 	over    chan struct{} // closed when the story is
@@ -172,9 +173,11 @@ func (f *Fleet) Lead(flags ...string) {
 	f.leading.Go(func() {
 		defer log.Close()
 		for {
+			f.leads.Lock()
 			c := exec.Command(filepath.Join(f.dir, "sledctl-fleet"), args...)
 			c.Stdout, c.Stderr = log, log
 			process, err := f.leash.Start(c)
+			f.leads.Unlock()
 			if err != nil {
 				f.t.Errorf("start a controller: %v", err)
 				return

@@ -50,6 +50,7 @@ func TestAFleet(t *testing.T) {
 		{"a BMC that lies too long", aBMCThatLiesTooLong},
 		{"an outage touches no VM", anOutageTouchesNoVM},
 		{"a controller is killed", aControllerIsKilled},
+		{"a store is restored", aStoreIsRestored},
 	} {
 		if !t.Run(story.name, func(t *testing.T) {
 			was := f.t

@@ -50,6 +50,23 @@ type Answer struct {
 	Restored bool   `json:"restored,omitempty"`
 }
 
+// Answer is what a sled answers to the term of the last beat: remembered is the chain that it has
+// seen last, said its last answer, and counted the term in which every sled was counted,
+// as the store has it. What is counted clears a store that lacks a beat only if the sled has answered that
+// term, and the term began after the restore: a restored store also has the count of before.
+func (c Chain) Answer(remembered Chain, said Answer, counted string) Answer {
+	a := Answer{Term: c.Last().Term, Restored: !c.Has(remembered.Last())}
+	if a.Restored && counted == a.Term && said.Term == a.Term && !remembered.knows(a.Term) {
+		a.Restored = false
+	}
+	return a
+}
+
+// knows says whether a chain has a beat of a term.
+func (c Chain) knows(term string) bool {
+	return slices.ContainsFunc(c, func(b Beat) bool { return b.Term == term })
+}
+
 // Census lists the sleds that have to report before any generation may start.
 // In a store that is known to be restored these are all that have not answered the term,
 // as each may run a generation that the store has forgotten. Otherwise a majority is enough

@@ -275,6 +275,31 @@ func TestAChainRemembersItsTerms(t *testing.T) {
 	}
 }
 
+func TestWhatASledAnswers(t *testing.T) {
+	before := Chain{{"a", 9}, {"b", 4}}
+	for name, c := range map[string]struct {
+		chain      Chain
+		remembered Chain
+		said       Answer
+		counted    string
+		want       Answer
+	}{
+		"nothing is remembered":                      {Chain{{"a", 1}}, nil, Answer{}, "", Answer{"a", false}},
+		"the store goes on":                          {Chain{{"a", 9}, {"b", 5}}, before, Answer{"b", false}, "b", Answer{"b", false}},
+		"a new leader":                               {Chain{{"a", 9}, {"b", 5}, {"c", 1}}, before, Answer{"b", false}, "b", Answer{"c", false}},
+		"restored, counted before":                   {Chain{{"a", 9}, {"b", 3}}, before, Answer{"b", false}, "b", Answer{"b", true}},
+		"restored, counted before, said already":     {Chain{{"a", 9}, {"b", 3}}, before, Answer{"b", true}, "b", Answer{"b", true}},
+		"restored to an earlier term, counted in it": {Chain{{"a", 8}}, before, Answer{"a", true}, "a", Answer{"a", true}},
+		"restored, a new leader":                     {Chain{{"a", 8}, {"c", 1}}, before, Answer{"a", true}, "a", Answer{"c", true}},
+		"restored, counted without this sled":        {Chain{{"a", 8}, {"c", 1}}, before, Answer{"a", true}, "c", Answer{"c", true}},
+		"restored, and counted":                      {Chain{{"a", 8}, {"c", 2}}, before, Answer{"c", true}, "c", Answer{"c", false}},
+	} {
+		if got := c.chain.Answer(c.remembered, c.said, c.counted); got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestWhoIsAskedInACensus(t *testing.T) {
 	all := func(terms ...string) map[string]Answer {
 		out := map[string]Answer{}

@@ -30,7 +30,7 @@ const registerEvery = 10 * time.Second
 // Live keeps the sled known: it renews the lease every renew, which holds for that long, and
 // reports what runs and answers the census, side by side, so that a slow agent costs no lease.
 // What fails is tried again at the next time; no VM ends for it.
-func (n *Node) Live(ctx context.Context, renew, holds time.Duration) error {
+func (n *Node) Live(ctx context.Context, renew, holds time.Duration) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		n.each(ctx, renew, func() error {
@@ -51,7 +51,6 @@ func (n *Node) Live(ctx context.Context, renew, holds time.Duration) error {
 		})
 	})
 	both.Wait()
-	return nil
 }
 
 // answerEvery is how often the node reads the beats.

@@ -13,28 +13,28 @@ import (
 // Memory is what a node remembers of the store, on the sled's own disk: a restored store is
 // known by what it lacks.
 type Memory interface {
-	Beat() (fence.Beat, error)
-	Remember(fence.Beat) error
+	Chain() (fence.Chain, error)
+	Remember(fence.Chain) error
 }
 
 // File is a Memory in a file.
 type File string
 
-// Beat is the last one that was remembered; the zero Beat if there is none.
-func (f File) Beat() (b fence.Beat, err error) {
+// Chain is the one that was remembered last; none if there was none.
+func (f File) Chain() (c fence.Chain, err error) {
 	data, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
-		return b, nil
+		return nil, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &b)
+		err = json.Unmarshal(data, &c)
 	}
-	return b, err
+	return c, err
 }
 
 // Remember replaces it, durably.
-func (f File) Remember(b fence.Beat) error {
-	data, err := json.Marshal(b)
+func (f File) Remember(c fence.Chain) error {
+	data, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,8 @@ type Node struct {
 	Now    func() time.Time
 
 	adopted  adopted
-	answered fence.Answer // of the loop that answers, only
+	answered fence.Answer  // of the loop that answers, only
+	restored chan struct{} // Run's watch is to begin again; nil: nobody watches
 	// arriving is held while a run is asked for that comes from another sled.
 	arriving sync.Mutex
 	// changed is set when something has ended here that the Node still names.

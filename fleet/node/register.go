@@ -160,8 +160,8 @@ func (n *Node) Open(ctx context.Context) (bool, error) {
 	if err != nil || len(chain) == 0 {
 		return false, err
 	}
-	remembered, err := n.Memory.Beat()
-	return counted == chain.Last().Term && chain.Has(remembered), err
+	remembered, err := n.Memory.Chain()
+	return counted == chain.Last().Term && chain.Has(remembered.Last()), err
 }
 
 // chain reads the beats, and the last term in which enough sleds have answered.
@@ -183,24 +183,28 @@ func (n *Node) Answer(ctx context.Context) error {
 	if err != nil || len(chain) == 0 {
 		return err
 	}
-	remembered, err := n.Memory.Beat()
+	remembered, err := n.Memory.Chain()
 	if err != nil {
-		return fmt.Errorf("remember the last beat: %w", err)
+		return fmt.Errorf("remember the beats: %w", err)
 	}
-	answer := fence.Answer{Term: chain.Last().Term, Restored: !chain.Has(remembered)}
-	if answer.Restored && counted == answer.Term {
-		answer.Restored = false // every sled was counted since
-	}
+	known := n.answered.Restored
+	answer := chain.Answer(remembered, n.answered, counted)
 	if answer != n.answered {
 		if err := n.census(ctx, answer); err != nil {
 			return err
 		}
 		n.answered = answer
+		if answer.Restored && !known {
+			select {
+			case n.restored <- struct{}{}:
+			default: // it is known, or nobody watches
+			}
+		}
 	}
-	if answer.Restored || chain.Last() == remembered {
+	if answer.Restored || chain.Last() == remembered.Last() {
 		return nil
 	}
-	return n.Memory.Remember(chain.Last())
+	return n.Memory.Remember(chain)
 }
 
 // census reports what runs, and answers.

@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -15,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
@@ -37,6 +38,9 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
+// errRestored ends a watch of pods that began in a store which is no more.
+var errRestored = errors.New("the store was restored")
+
 // Run is the node at an API server until the context ends. It reads from the server itself:
 // only what wakes it goes by a watch.
 func (n *Node) Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, pace Pace) error {
@@ -45,12 +49,29 @@ func (n *Node) Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, pace 
 	if err != nil {
 		return err
 	}
-	n.Client = live
+	n.Client, n.restored = live, make(chan struct{}, 1)
+	ctx, stop := context.WithCancel(ctx)
+	var alive sync.WaitGroup
+	defer alive.Wait()
+	defer stop()
+	// By itself, so that the lease is renewed while a watch ends and another one begins.
+	alive.Go(func() { n.Live(ctx, pace.Renew, pace.Fence) })
+	for {
+		if err := n.watch(ctx, c, s, kinds); !errors.Is(err, errRestored) {
+			return err
+		}
+		n.Log.Warn("the store was restored: the pods of the sled are read again")
+	}
+}
+
+// watch deals with the pods of the sled until the context ends, or the store is restored: its
+// versions then begin again at lower ones, and a watch that goes on would hear of nothing before they are where they were.
+func (n *Node) watch(ctx context.Context, c *rest.Config, s *runtime.Scheme, kinds meta.RESTMapper) error {
 	m, err := ctrl.NewManager(c, ctrl.Options{
 		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return kinds, nil },
 		Controller:     config.Controller{CacheSyncTimeout: untilItAnswers},
-		NewClient:      func(*rest.Config, client.Options) (client.Client, error) { return live, nil },
+		NewClient:      func(*rest.Config, client.Options) (client.Client, error) { return n.Client, nil },
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {Field: fields.OneTermEqualSelector("spec.nodeName", n.Name)},
 		}},
@@ -58,12 +79,21 @@ func (n *Node) Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, pace 
 	if err != nil {
 		return err
 	}
-	// Adopt before anything else: nothing is Ready before what runs is known.
-	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return n.Live(ctx, pace.Renew, pace.Fence) })); err != nil {
-		return err
-	}
 	if err := ctrl.NewControllerManagedBy(m).For(&corev1.Pod{}).WithOptions(Options()).Complete(n); err != nil {
 		return err
 	}
-	return m.Start(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-n.restored:
+			stop(errRestored)
+		case <-ctx.Done():
+		}
+	}()
+	err = m.Start(ctx)
+	if errors.Is(context.Cause(ctx), errRestored) {
+		return errRestored
+	}
+	return err
 }

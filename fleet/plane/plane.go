@@ -138,6 +138,9 @@ func (p *Plane) takePorts() error {
 
 func (p *Plane) file(name string) string { return filepath.Join(p.o.Dir, name) }
 
+// Store is the directory of etcd's data, to be copied or replaced while etcd does not run.
+func (p *Plane) Store() string { return p.file("etcd") }
+
 // Dir is where the servers write, and their logs are.
 func (p *Plane) Dir() string { return p.o.Dir }
 
