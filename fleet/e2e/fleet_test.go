@@ -355,12 +355,13 @@ func (f *Fleet) On(vm string) (on []string) {
 func (f *Fleet) Running(vms ...string) time.Duration {
 	f.t.Helper()
 	return f.Until(strings.Join(vms, ", ")+" are Running", func() bool {
-		for _, line := range strings.Split(f.Must("get", "vm", "--no-headers"), "\n") {
+		running := 0
+		for line := range strings.Lines(f.Must("get", "vm", "--no-headers")) {
 			words := strings.Fields(line)
-			if len(words) > 1 && slices.Contains(vms, words[0]) && words[1] != "Running" {
-				return false
+			if len(words) > 1 && words[1] == "Running" && slices.Contains(vms, words[0]) {
+				running++
 			}
 		}
-		return true
+		return running == len(vms)
 	})
 }
