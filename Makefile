@@ -115,7 +115,7 @@ fleet-servers: ## etcd, Kubernetes' servers and kubectl, in bin/servers: minutes
 	ln -f bin/servers/server bin/servers/etcd
 
 fleet-test: ## stories of a fleet, on the servers that fleet-servers builds
-	cd fleet && $(GO) test -count=1 -v -timeout 25m ./e2e
+	cd fleet && SLEDCTL_FLEET_SEED=$${SLEDCTL_FLEET_SEED:-1} $(GO) test -count=1 -v -timeout 25m ./e2e
 
 fleet-generate: ## what is made of the fleet's objects: their definitions, and how they are copied
 	cd fleet && sh api/generate.sh

@@ -67,6 +67,7 @@ func hasty(t *testing.T) (*Fleet, map[string]*bmctest.Sled) {
 }
 
 func TestHistories(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	f, boards := hasty(t)
 	first := f.Must("get", "vm", "held", "-o", "jsonpath={.status.generation} {.status.sled}")
 	w := f.watch("leased", "held", "powered")
@@ -103,6 +104,7 @@ func TestHistories(t *testing.T) {
 
 // Without guards the same histories have two copies.
 func TestHistoriesWithoutGuards(t *testing.T) {
+	t.Parallel()
 	f, boards := hasty(t)
 	for _, s := range f.sleds {
 		s.End("guard")

@@ -22,6 +22,7 @@ spec:
 
 // The story of the manual's page: three sleds, a VM that kubectl applies, shows and deletes.
 func TestAFleet(t *testing.T) {
+	t.Parallel()
 	f := Begin(t)
 	f.Install("--fence", "6s", "--halt", "4s", "--margin", "2s", "--beat", "500ms", "--power-after", "6s", "--settle", "3s")
 	for number := 1; number <= 3; number++ {
