@@ -237,20 +237,27 @@ func aSledIsMaintained(t *testing.T, f *Fleet) {
 	f.Must("delete", "vm", "--all", "--timeout=90s")
 }
 
+// moveBegins has web on its way to another sled, slowly, and counts its copies.
+func (f *Fleet) moveBegins() (source, target string, stop func() int) {
+	f.t.Helper()
+	f.Apply(web)
+	f.Running("web")
+	source = f.On("web")[0]
+	target = f.other(source)
+	f.slow(100)
+	stop = f.copies("web")
+	f.Apply(fmt.Sprintf(moved, target))
+	f.Until("the move has begun", func() bool {
+		moves, err := f.sleds[source].Moves(f.t.Context())
+		return err == nil && len(moves) > 0
+	})
+	return source, target, stop
+}
+
 // aControllerIsKilledInAMove: another one finds out how the move has ended. The nodes of both
 // sleds are restarted, too.
 func aControllerIsKilledInAMove(t *testing.T, f *Fleet) {
-	f.Apply(web)
-	f.Running("web")
-	source := f.On("web")[0]
-	target := f.other(source)
-	f.slow(100)
-	stop := f.copies("web")
-	f.Apply(fmt.Sprintf(moved, target))
-	f.Until("the move has begun", func() bool {
-		moves, err := f.sleds[source].Moves(t.Context())
-		return err == nil && len(moves) > 0
-	})
+	source, target, stop := f.moveBegins()
 	f.kill <- struct{}{}
 	f.restartNode(f.sleds[source])
 	f.restartNode(f.sleds[target])
@@ -278,17 +285,7 @@ spec: {sled: %s, lost: {by: Ada, how: it burnt}}
 // aTargetIsLostInAMove: under hold the move waits for the target. A person's statement that the
 // target is lost ends it, and the VM is where it was.
 func aTargetIsLostInAMove(t *testing.T, f *Fleet) {
-	f.Apply(web)
-	f.Running("web")
-	source := f.On("web")[0]
-	target := f.other(source)
-	f.slow(100)
-	stop := f.copies("web")
-	f.Apply(fmt.Sprintf(moved, target))
-	f.Until("the move has begun", func() bool {
-		moves, err := f.sleds[source].Moves(t.Context())
-		return err == nil && len(moves) > 0
-	})
+	source, target, stop := f.moveBegins()
 	f.cutPower(f.sleds[target])
 	f.unslow()
 	phase := func() string {

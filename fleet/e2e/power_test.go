@@ -90,16 +90,21 @@ func (f *Fleet) said(path string) string {
 	return f.Must("get", "vm", "powered", "-o", "jsonpath={"+path+"}")
 }
 
+// runsPowered has a VM under power, and counts its copies: the sled that it runs on, with its BMC.
+func (f *Fleet) runsPowered(protocol string) (on *Sled, board *bmctest.Sled, stop func() int) {
+	f.t.Helper()
+	boards := f.boards(protocol)
+	f.Apply(powered)
+	f.Running("powered")
+	on = f.sleds[f.On("powered")[0]]
+	return on, boards[on.Name], f.copies("powered")
+}
+
 // aSledIsPoweredOff: a VM under power holds while the BMC of its sled refuses, and says so. It runs
 // elsewhere once the sled is off, and never twice, although the BMC reports that too early; and the
 // sled that is powered on again does not run it.
 func aSledIsPoweredOff(t *testing.T, f *Fleet) {
-	boards := f.boards("redfish")
-	f.Apply(powered)
-	f.Running("powered")
-	cut := f.sleds[f.On("powered")[0]]
-	board := boards[cut.Name]
-	stop := f.copies("powered")
+	cut, board, stop := f.runsPowered("redfish")
 
 	board.Fail(bmctest.Faults{Refuses: true, Slow: 200 * time.Millisecond})
 	cut.cable.Cut()
@@ -141,12 +146,7 @@ func aSledIsPoweredOff(t *testing.T, f *Fleet) {
 // aBMCThatLiesTooLong: the story would find two copies. A BMC that reports a sled off for longer than
 // --settle while it runs breaks what the rule rests on.
 func aBMCThatLiesTooLong(t *testing.T, f *Fleet) {
-	boards := f.boards("ipmi")
-	f.Apply(powered)
-	f.Running("powered")
-	cut := f.sleds[f.On("powered")[0]]
-	board := boards[cut.Name]
-	stop := f.copies("powered")
+	cut, board, stop := f.runsPowered("ipmi")
 	board.Fail(bmctest.Faults{Late: 5 * time.Minute})
 	cut.cable.Cut()
 	f.elsewhere("powered", cut)
