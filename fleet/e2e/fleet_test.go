@@ -263,8 +263,11 @@ func (s *Sled) Has(part string) bool {
 }
 
 // Try is what kubectl prints.
-func (f *Fleet) Try(args ...string) (string, error) {
-	ctx, done := context.WithTimeout(f.t.Context(), soon)
+func (f *Fleet) Try(args ...string) (string, error) { return f.Within(soon, args...) }
+
+// Within is Try with another time to have ended in.
+func (f *Fleet) Within(most time.Duration, args ...string) (string, error) {
+	ctx, done := context.WithTimeout(f.t.Context(), most)
 	defer done()
 	c := f.Kubectl(ctx, args...)
 	var errs strings.Builder

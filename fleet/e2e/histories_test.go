@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -271,62 +269,4 @@ func (f *Fleet) toggle(stop bool) {
 		return
 	}
 	_ = p.Resume()
-}
-
-// watcher looks at all sleds, again and again, for two copies of a VM.
-type watcher struct {
-	mu    sync.Mutex
-	two   string
-	looks int
-	done  context.CancelFunc
-	over  sync.WaitGroup
-}
-
-func (w *watcher) found() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.two
-}
-
-func (w *watcher) stop() int {
-	w.done()
-	w.over.Wait()
-	return w.looks
-}
-
-// watch looks every 20 ms. The sleds are looked at one after the other, so that two copies are two only
-// if what was seen first is seen again after the second.
-func (f *Fleet) watch(vms ...string) *watcher {
-	ctx, done := context.WithCancel(context.Background())
-	w := &watcher{done: done}
-	f.t.Cleanup(func() { w.stop() })
-	w.over.Go(func() {
-		for ctx.Err() == nil {
-			for _, vm := range vms {
-				first := f.copiesOf(ctx, vm)
-				if len(first) > 1 {
-					again := f.copiesOf(ctx, vm)
-					w.mu.Lock()
-					if both := slices.DeleteFunc(again, func(sled string) bool { return !slices.Contains(first, sled) }); len(both) > 1 && w.two == "" {
-						w.two = fmt.Sprintf("%s runs on %v", vm, both)
-					}
-					w.mu.Unlock()
-				}
-			}
-			w.looks++
-			time.Sleep(20 * time.Millisecond)
-		}
-	})
-	return w
-}
-
-// copiesOf are the sleds on which a VM runs.
-func (f *Fleet) copiesOf(ctx context.Context, vm string) (on []string) {
-	for name, s := range f.sleds {
-		runs, err := s.Runs(ctx)
-		if err == nil && slices.ContainsFunc(runs, func(run string) bool { return strings.HasPrefix(run, vm+".") }) {
-			on = append(on, name)
-		}
-	}
-	return on
 }

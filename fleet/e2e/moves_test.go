@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,25 +17,6 @@ kind: VirtualMachineMigration
 metadata: {name: web-away}
 spec: {vm: web, target: %s}
 `
-
-// crowd counts, until it is stopped, how many VMs move at most at once from and to each sled.
-func (f *Fleet) crowd() (stop func() map[string]int) {
-	ctx, cancel := context.WithCancel(context.Background())
-	most := make(chan map[string]int)
-	go func() {
-		n := map[string]int{}
-		for ctx.Err() == nil {
-			for name, s := range f.sleds {
-				if moves, err := s.Moves(ctx); err == nil {
-					n[name] = max(n[name], len(moves))
-				}
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		most <- n
-	}()
-	return func() map[string]int { cancel(); return <-most }
-}
 
 // slow makes migrations take a while, as memory does.
 func (f *Fleet) slow(times int) {
@@ -124,54 +104,6 @@ func aVMMoves(t *testing.T, f *Fleet) {
 	}
 	f.unstopped("web")
 	f.Must("delete", "vm/web", "vmm/web-away", "--timeout=60s")
-}
-
-// aSledIsDrained: kubectl drain ends when every VM of the sled runs elsewhere. One of the
-// migrations fails, and is tried again.
-func aSledIsDrained(t *testing.T, f *Fleet) {
-	names := f.some("drained", 15)
-	sled := f.busiest()
-	runs, err := sled.Runs(t.Context())
-	f.ok(err)
-	f.slow(100)
-	for name, s := range f.sleds { // wherever the scheduler places them
-		if name != sled.Name {
-			f.ok(s.Arm(t.Context(), world.Fault{Name: world.FaultFail, Match: "propolis * migrate Device", Times: 1}))
-		}
-	}
-	crowd := f.crowd()
-	var stops []func() int
-	for _, name := range names {
-		stops = append(stops, f.copies(name))
-	}
-	start := time.Now()
-	f.Must("drain", sled.Name, "--timeout=85s")
-	t.Logf("%d VMs have left sled %s after %v", len(runs), sled.Name, time.Since(start))
-	for i, stop := range stops {
-		if most := stop(); most != 1 {
-			t.Errorf("%d copies of %s ran at once", most, names[i])
-		}
-	}
-	most := crowd()
-	t.Logf("at most as many moved at once: %v", most)
-	for name, n := range most {
-		if n > 2 || n == 0 && name == sled.Name {
-			t.Errorf("%d VMs moved from or to sled %s at once", n, name)
-		}
-	}
-	if runs, err := sled.Runs(t.Context()); err != nil || len(runs) != 0 {
-		t.Errorf("sled %s still runs %v, %v", sled.Name, runs, err)
-	}
-	f.Running(names...)
-	f.unstopped(names...)
-	failed := strings.Count(f.Must("get", "vmm", "-o", "jsonpath={.items[*].status.phase}"), "Failed")
-	t.Logf("%d migrations have failed", failed)
-	if failed == 0 {
-		t.Error("no migration has failed: nothing was tried again")
-	}
-	f.Must("uncordon", sled.Name)
-	f.unslow()
-	f.Must("delete", "vm", "--all", "--timeout=90s")
 }
 
 // busiest is the sled with the most VMs.
