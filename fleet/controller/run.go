@@ -24,6 +24,7 @@ import (
 	"github.com/sledctl/sledctl/fleet/eviction"
 	"github.com/sledctl/sledctl/fleet/fence"
 	"github.com/sledctl/sledctl/fleet/node"
+	"github.com/sledctl/sledctl/fleet/reach"
 )
 
 // Options are those of a controller.
@@ -50,7 +51,7 @@ const asksAtOnce = 16
 
 // Run is a controller at an API server until the context ends.
 func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log *slog.Logger) error {
-	m, err := ctrl.NewManager(c, ctrl.Options{
+	m, err := ctrl.NewManager(reach.Patiently(c), ctrl.Options{
 		WebhookServer: webhook.NewServer(webhook.Options{Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.Certs}),
 		Scheme:        s, LeaderElection: o.Elect, LeaderElectionID: "sledctl-fleet-leader", LeaderElectionNamespace: node.BeatNamespace,
 		LeaderElectionReleaseOnCancel: false, // what is under way may still be written

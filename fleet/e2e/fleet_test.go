@@ -29,6 +29,7 @@ import (
 	"github.com/sledctl/sledctl/fleet/api"
 	"github.com/sledctl/sledctl/fleet/deploy"
 	"github.com/sledctl/sledctl/fleet/eviction"
+	"github.com/sledctl/sledctl/fleet/guard/clock"
 	"github.com/sledctl/sledctl/fleet/leash"
 	"github.com/sledctl/sledctl/fleet/node"
 	"github.com/sledctl/sledctl/fleet/plane"
@@ -72,6 +73,7 @@ type Sled struct {
 	stop    map[string]context.CancelFunc // by part
 	ended   map[string]chan struct{}      // by part; closed once it has
 	jump    atomic.Int64                  // how far the clock of its node is from the right time
+	passed  atomic.Int64                  // time that has passed for its node and guard alone
 }
 
 // Begin starts a control plane, and applies what the fleet needs there.
@@ -206,7 +208,8 @@ func (f *Fleet) Join(number int, pace node.Pace) *Sled {
 	s := &Sled{stop: map[string]context.CancelFunc{}, ended: map[string]chan struct{}{}, changes: changes, Sled: &simulated.Sled{
 		Name: name, Machine: machine, Host: changes, Dir: dir, Log: f.log,
 	}}
-	s.Now = func() time.Time { return time.Now().Add(time.Duration(s.jump.Load())) }
+	s.Now = func() time.Time { return time.Now().Add(time.Duration(s.jump.Load() + s.passed.Load())) }
+	s.Clock = func() int64 { return clock.Now() + s.passed.Load() }
 	f.ok(s.Prepare(f.t.Context(), number))
 	for _, other := range f.sleds {
 		f.ok(sim.Connect(f.t.Context(), machine, other.Machine))

@@ -11,13 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
+// rarely is how often at least what fails is tried again: so late, too, is reported what happened
+// while the API server was gone.
+const rarely = 10 * time.Second
+
 // Options are those of the reconciler of pods: a sled brings up several VMs at once, and what
 // fails is tried again less and less often.
 func Options() controller.Options {
 	several := true // one process may have the nodes of several simulated sleds
 	return controller.Options{
 		SkipNameValidation: &several, MaxConcurrentReconciles: 16,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](250*time.Millisecond, time.Minute),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](250*time.Millisecond, rarely),
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sledctl/sledctl/fleet/reach"
 )
 
 // Pace is how often a lease is renewed, and how long it holds.
@@ -44,6 +46,7 @@ var errRestored = errors.New("the store was restored")
 // Run is the node at an API server until the context ends. It reads from the server itself:
 // only what wakes it goes by a watch.
 func (n *Node) Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, pace Pace) error {
+	c = reach.Patiently(c)
 	kinds := mapper()
 	live, err := client.New(c, client.Options{Scheme: s, Mapper: kinds})
 	if err != nil {

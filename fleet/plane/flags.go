@@ -29,14 +29,28 @@ func (p *Plane) flags(s Server) []string {
 		}
 	case Scheduler:
 		return []string{
-			"--kubeconfig", p.file("system:kube-scheduler.kubeconfig"), "--secure-port", "0", "--leader-elect=false", "--profiling=false",
+			"--config", p.file(schedulerConfig), "--secure-port", "0",
 		}
 	case ControllerManager:
 		return []string{
-			"--kubeconfig", p.file("system:kube-controller-manager.kubeconfig"), "--secure-port", "0", "--leader-elect=false", "--profiling=false",
+			"--kubeconfig", p.file("system:kube-controller-manager.kubeconfig"), "--secure-port", "0", "--profiling=false",
 			"--use-service-account-credentials", "--service-account-private-key-file", p.file("accounts.key"), "--root-ca-file", p.file("ca.crt"),
 			"--allocate-node-cidrs=false", "--cluster-signing-cert-file", p.file("ca.crt"), "--cluster-signing-key-file", p.file("ca.key"),
 		}
 	}
 	return nil
+}
+
+// schedulerConfig is the name of the file of schedulerText.
+const schedulerConfig = "scheduler.yaml"
+
+// schedulerText is the scheduler's configuration. It reads nothing before it leads: what it has read
+// in vain, while no API server answered, it would read again a minute later only.
+func (p *Plane) schedulerText() string {
+	return fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+delayCacheUntilActive: true
+enableProfiling: false
+clientConnection: {kubeconfig: %q}
+`, p.file("system:kube-scheduler.kubeconfig"))
 }

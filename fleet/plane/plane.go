@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -49,7 +50,8 @@ type Plane struct {
 	o       Options
 	ca      *authority
 	leash   *leash.Leash
-	running map[Server]*leash.Process
+	mu      sync.Mutex
+	running map[Server]*leash.Process // those that are wanted
 	ports   struct{ etcd, peer, api int }
 	admin   *rest.Config
 }
@@ -119,6 +121,9 @@ func (p *Plane) prepare() (err error) {
 			return err
 		}
 	}
+	if err := os.WriteFile(p.file(schedulerConfig), []byte(p.schedulerText()), 0o600); err != nil {
+		return err
+	}
 	p.admin, err = p.Config("admin", "system:masters")
 	return err
 }
@@ -147,21 +152,55 @@ func (p *Plane) Dir() string { return p.o.Dir }
 // Address is HOST:PORT of the API server.
 func (p *Plane) Address() string { return "127.0.0.1:" + strconv.Itoa(p.ports.api) }
 
-// Run starts a server that does not run, and waits until it answers.
+// Run starts a server that does not run, and waits until it answers. Scheduler and controller
+// manager end when they have lost their leases: they are started again, as a cluster does.
 func (p *Plane) Run(ctx context.Context, s Server) error {
+	p.mu.Lock()
+	process, err := p.start(s)
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if s == Scheduler || s == ControllerManager {
+		go p.keep(s, process)
+	}
+	return p.answers(ctx, s, process)
+}
+
+// start starts a server. The caller holds the lock.
+func (p *Plane) start(s Server) (*leash.Process, error) {
 	c := exec.Command(filepath.Join(p.o.Bin, string(s)), append(p.flags(s), p.o.More[s]...)...)
 	log, err := os.OpenFile(p.file(string(s)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer log.Close() // the server has it open, too
 	c.Stdout, c.Stderr = log, log
 	process, err := p.leash.Start(c)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", s, err)
+		return nil, fmt.Errorf("start %s: %w", s, err)
 	}
 	p.running[s] = process
-	return p.answers(ctx, s, process)
+	return process, nil
+}
+
+// keep starts a server again that has ended by itself, until it is killed.
+func (p *Plane) keep(s Server, process *leash.Process) {
+	for {
+		<-process.Done()
+		time.Sleep(time.Second)
+		p.mu.Lock()
+		if p.running[s] != process {
+			p.mu.Unlock()
+			return
+		}
+		next, err := p.start(s)
+		p.mu.Unlock()
+		if err != nil {
+			return // what is wanted of it is missed, and its log says why
+		}
+		process = next
+	}
 }
 
 // answers waits until a server does its work.
@@ -224,18 +263,22 @@ func (p *Plane) lastWords(s Server) string {
 }
 
 // Kill ends a server at once. Run starts it again, with what it has stored.
-func (p *Plane) Kill(s Server) error { return p.running[s].Kill() }
-
-// Process is a server's.
-func (p *Plane) Process(s Server) *leash.Process { return p.running[s] }
+func (p *Plane) Kill(s Server) error {
+	p.mu.Lock()
+	process := p.running[s]
+	delete(p.running, s)
+	p.mu.Unlock()
+	if process == nil {
+		return nil
+	}
+	return process.Kill()
+}
 
 // Stop ends all servers at once, the last that was started first: nothing of them is kept.
 func (p *Plane) Stop() error {
 	var errs []error
 	for _, s := range []Server{ControllerManager, Scheduler, APIServer, Etcd} {
-		if process := p.running[s]; process != nil {
-			errs = append(errs, process.Kill())
-		}
+		errs = append(errs, p.Kill(s))
 	}
 	return errors.Join(append(errs, p.leash.Close())...)
 }

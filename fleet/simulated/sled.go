@@ -30,6 +30,7 @@ type Sled struct {
 	Dir     string    // for its socket and what its node remembers; a short name
 	Log     *slog.Logger
 	Now     func() time.Time // the clock of its node; nil: the right time
+	Clock   func() int64     // the monotonic clock of node and guard; nil: the machine's
 }
 
 // Prepare is what an operator does to have a sled in a fleet: it is configured, set up, and
@@ -103,6 +104,13 @@ func (s *Sled) Answers(ctx context.Context) error {
 	}
 }
 
+func (s *Sled) clock() func() int64 {
+	if s.Clock == nil {
+		return clock.Now
+	}
+	return s.Clock
+}
+
 func (s *Sled) lease() string { return filepath.Join(s.Dir, "lease") }
 
 // Node runs the sled's node until the context ends.
@@ -117,12 +125,12 @@ func (s *Sled) Node(ctx context.Context, c *rest.Config, scheme *runtime.Scheme,
 	}
 	n := &node.Node{
 		Name: s.Name, Sled: agent, Memory: node.File(filepath.Join(s.Dir, "beat.json")), Log: s.Log.With("sled", s.Name), Now: now,
-		Guard: &guard.Writer{File: s.lease(), Fence: pace.Fence, Now: clock.Now},
+		Guard: &guard.Writer{File: s.lease(), Fence: pace.Fence, Now: s.clock()},
 	}
 	return n.Run(ctx, c, scheme, pace)
 }
 
 // Guard runs the sled's guard until the context ends.
 func (s *Sled) Guard(ctx context.Context) error {
-	return (&guard.Guard{File: s.lease(), Host: s.Host, Now: clock.Now, Log: s.Log.With("sled", s.Name)}).Run(ctx)
+	return (&guard.Guard{File: s.lease(), Host: s.Host, Now: s.clock(), Log: s.Log.With("sled", s.Name)}).Run(ctx)
 }
