@@ -168,17 +168,18 @@ type PutInstanceState struct {
 // instance ensure -f reads it, in which a machine as a whole is not named, but
 // there: as it is, or as the text of a file. What it leaves open stays as it is.
 type PutInstance struct {
-	ID      string             `json:"id,omitempty"`
-	Name    string             `json:"name,omitempty"`
-	VM      string             `json:"propolis_id,omitempty"`
-	CPUs    *int               `json:"cpus,omitempty"`
-	CPUCap  *record.CPUCap     `json:"cpu_cap,omitempty"`
-	Memory  *uint64            `json:"memory,omitempty"` // bytes
-	Disks   []documents.Disk   `json:"disks,omitzero"`
-	NICs    []record.NIC       `json:"nics,omitzero"`
-	Address *record.Address    `json:"address,omitempty"`
-	Pool    *string            `json:"pool,omitempty"`
-	Order   *record.StartOrder `json:"start_order,omitempty"`
+	ID      string               `json:"id,omitempty"`
+	Name    string               `json:"name,omitempty"`
+	VM      string               `json:"propolis_id,omitempty"`
+	CPUs    *int                 `json:"cpus,omitempty"`
+	CPUCap  *record.CPUCap       `json:"cpu_cap,omitempty"`
+	Memory  *uint64              `json:"memory,omitempty"` // bytes
+	Disks   []documents.Disk     `json:"disks,omitzero"`
+	Volumes []documents.Crucible `json:"crucible,omitzero"`
+	NICs    []record.NIC         `json:"nics,omitzero"`
+	Address *record.Address      `json:"address,omitempty"`
+	Pool    *string              `json:"pool,omitempty"`
+	Order   *record.StartOrder   `json:"start_order,omitempty"`
 	// CloudInit has texts, not the names of files.
 	CloudInit *documents.CloudInit `json:"cloud_init,omitempty"`
 
@@ -189,7 +190,7 @@ type PutInstance struct {
 // PutInstanceOf is what asks for w.
 func PutInstanceOf(w instance.Wanted) PutInstance {
 	p := PutInstance{Name: w.Ref, VM: w.PropolisID, CPUs: w.CPUs, CPUCap: w.CPUCap, Memory: w.Memory, Disks: documents.DisksOf(w.Disks), NICs: w.NICs, Address: w.Address, Pool: w.Pool, Order: w.StartOrder}
-	p.CloudInit = documents.CloudInitOf(w.CloudInit)
+	p.CloudInit, p.Volumes = documents.CloudInitOf(w.CloudInit), documents.CrucibleOf(w.Crucible)
 	if w.MachineText != nil {
 		p.Machine = &documents.Machine{File: w.MachineFile, Text: string(w.MachineText)}
 	}

@@ -117,10 +117,13 @@ func readCloudInit(streams *terminal.Streams, document string, w instance.Wanted
 		*from.to = text
 	}
 	w.CloudInitFiles = record.CloudInitFiles{}
+	var err error
+	if w.Crucible, err = readKeys(streams, w.Crucible, at); err != nil {
+		return w, err
+	}
 	if w.CloudInit.SSHKeys == nil {
 		return w, nil
 	}
-	var err error
 	w.CloudInit.SSHKeys, err = keysOf(streams, "ssh_keys", w.CloudInit.SSHKeys, at)
 	return w, err
 }

@@ -1,8 +1,10 @@
 package description
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -41,4 +43,20 @@ func parseDisk(text string) (record.Disk, error) {
 		}
 	}
 	return d, nil
+}
+
+// readKeys reads the files of keys that a document names.
+func readKeys(streams *terminal.Streams, disks []record.CrucibleDisk, at func(string) string) ([]record.CrucibleDisk, error) {
+	disks = slices.Clone(disks)
+	for i, d := range disks {
+		if d.KeyFile == "" {
+			continue
+		}
+		data, err := cli.ReadDocument(streams, "key_file", at(d.KeyFile))
+		if err != nil {
+			return disks, err
+		}
+		disks[i].Key, disks[i].KeyFile = strings.TrimSpace(string(data)), ""
+	}
+	return disks, nil
 }

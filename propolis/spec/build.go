@@ -19,10 +19,11 @@ type Description struct {
 }
 
 // Disk is a file or a volume's raw device, by its absolute name in the
-// server's zone.
+// server's zone; or a volume in a Crucible.
 type Disk struct {
 	Path     string
 	ReadOnly bool
+	Request  string // of a CrucibleVolume, or what stands for it
 }
 
 // NIC is a VNIC that the guest is to have.
@@ -138,6 +139,9 @@ func (c Components) addDisk(i int, d Disk) {
 	}
 	c[key] = NVMeDisk{Backend: key + backendSuffix, PCI: PCIPath{Device: uint8(slot)}, Serial: Serial(key)}
 	c[key+backendSuffix] = FileStorage{Path: d.Path, ReadOnly: d.ReadOnly, BlockSize: blockSize}
+	if d.Request != "" {
+		c[key+backendSuffix] = CrucibleStorage{Request: d.Request, ReadOnly: d.ReadOnly}
+	}
 }
 
 func (c Components) addNIC(i int, n NIC) {

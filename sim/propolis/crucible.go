@@ -3,7 +3,9 @@ package propolis
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -27,6 +29,8 @@ func (c *call) live(fn func(*world.Tx, *world.Process) (answer, error)) (a answe
 // (oxidecomputer/crucible, crucible-client-types).
 type volume struct {
 	Type       string   `json:"type"`
+	ID         string   `json:"id"`
+	Generation uint64   `json:"gen"`
 	SubVolumes []volume `json:"sub_volumes"`
 	ReadOnly   *volume  `json:"read_only_parent"`
 	Opts       *struct {
@@ -57,6 +61,72 @@ func (v volume) open() error {
 	}
 	for _, sub := range below {
 		if err := sub.open(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opened is a volume to which a guest may write.
+type opened struct {
+	id         string
+	generation uint64
+}
+
+// written are the volumes to which the guest of a machine may write, in order.
+func written(vm *world.VM) (all []opened) {
+	var s instanceSpec
+	_ = json.Unmarshal(vm.Spec, &s) // our own
+	for _, key := range sortedKeys(s.Components) {
+		has := s.Components[key].contents()
+		if s.Components[key].Type != "crucible_storage_backend" || has.ReadOnly {
+			continue
+		}
+		var v volume
+		if json.Unmarshal([]byte(has.Volume), &v) != nil {
+			continue
+		}
+		o := opened{id: v.ID}
+		for _, sub := range v.SubVolumes {
+			o.generation = max(o.generation, sub.Generation)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// upstairs names the ones of a machine: another server is another.
+func upstairs(tx *world.Tx, vm *world.VM) string {
+	at := slices.IndexFunc(tx.State.Processes, func(p *world.Process) bool { return p.VM == vm })
+	if at < 0 {
+		return ""
+	}
+	p := tx.State.Processes[at]
+	return fmt.Sprint(tx.State.Seed, " ", p.Zone, " ", p.PID)
+}
+
+// activate is what a machine does when it is run first: its backends start (start of
+// lib/propolis/src/block/crucible.rs in oxidecomputer/propolis). One that cannot fails it.
+func activate(tx *world.Tx, vm *world.VM) error {
+	if tx.Crucible == nil {
+		return nil
+	}
+	for _, v := range written(vm) {
+		if err := tx.Crucible.Activate(v.id, upstairs(tx, vm), v.generation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Write has the guest of a machine write to each volume in a Crucible that it has. The error is
+// that of the first one which refuses.
+func Write(tx *world.Tx, vm *world.VM) error {
+	if tx.Crucible == nil {
+		return nil
+	}
+	for _, v := range written(vm) {
+		if err := tx.Crucible.Write(v.id, upstairs(tx, vm)); err != nil {
 			return err
 		}
 	}

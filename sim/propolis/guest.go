@@ -13,8 +13,9 @@ import (
 )
 
 // The guest of a simulated machine: it writes a boot log on its first serial
-// port, then gives a login prompt that echoes what is typed. One word is
-// understood there, for what a real guest does by itself: poweroff.
+// port, then gives a login prompt that echoes what is typed. Two words are
+// understood there, for what a real guest does by itself: poweroff, and write, to its
+// volumes in a Crucible.
 
 // guest is the machine's software, as far as it shows.
 type guest struct {
@@ -113,6 +114,12 @@ func (g guest) command(word string, say func(string)) {
 	case "poweroff":
 		say("\r\nThe system is going down for power-off.\r\n")
 		_ = queue(g).stop() // which nothing denies
+	case "write":
+		if err := Write(g.tx, g.vm); err != nil {
+			say("\r\nwrite: I/O error\r\n" + g.prompt())
+			return
+		}
+		say("\r\nwritten\r\n" + g.prompt())
 	case "reboot":
 		say("\r\nnot simulated: a guest that resets itself\r\n" + g.prompt())
 	default:

@@ -106,7 +106,7 @@ func (q queue) run() error {
 	}
 	q.then("Starting", q.tx.Now)
 	end := q.tx.Now.Add(q.tx.Latency(StepStart))
-	if q.tx.TakeFault([]string{"propolis", "run"}, world.FaultFail) != nil {
+	if q.tx.TakeFault([]string{"propolis", "run"}, world.FaultFail) != nil || activate(q.tx, q.vm) != nil {
 		q.then("Failed", end)
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+
+	"github.com/sledctl/sledctl/sim/world/crucible"
 )
 
 // Sleds that can reach each other. What one asks of another is a transaction of
@@ -25,6 +27,10 @@ func Connect(ctx context.Context, a, b *World) error {
 	}
 	return errors.Join(a.meet(ctx, b), b.meet(ctx, a))
 }
+
+// Share has a sled in memory open its volumes in a Crucible that others share. It is set before the
+// sled is used.
+func (w *World) Share(c *crucible.Crucible) { w.crucible = c }
 
 func (w *World) meet(ctx context.Context, other *World) error {
 	if w.dir == "" {

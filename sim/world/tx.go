@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world/crucible"
 	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
@@ -22,9 +23,10 @@ type Tx struct {
 	Files host.Files // the sled's file system; "/" is the global zone's root
 	Write bool       // false in a View: the state must not be changed
 
-	Decoded *scf.Cache       // of repositories; nil: none is kept
-	Held    func(*Link) bool // a command of the global zone looks at it; nil: none does
-	Moving  bool             // contents of file systems have been moved (dataset_trees.go)
+	Decoded  *scf.Cache         // of repositories; nil: none is kept
+	Held     func(*Link) bool   // a command of the global zone looks at it; nil: none does
+	Crucible *crucible.Crucible // that the sled shares with others; nil: every volume opens
+	Moving   bool               // contents of file systems have been moved (dataset_trees.go)
 
 	touched *Touched // nil: nobody wants to know
 	later   []func()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world/crucible"
 	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
@@ -27,6 +28,8 @@ type World struct {
 	mu   sync.Mutex
 	next nextTime
 	near []*World // in memory: the sleds that can be reached
+
+	crucible *crucible.Crucible // in memory: that sleds share
 }
 
 // nextTime is the result of State.NextTime for a version: all who wait ask for it.
@@ -89,7 +92,7 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 		tx = NewTx(s, Now(), w.files)
 		tx.touched = touched
 		s.datasets.settle(s)
-		tx.Decoded, tx.Held = w.decoded, w.linkHeld
+		tx.Decoded, tx.Held, tx.Crucible = w.decoded, w.linkHeld, w.crucible
 		before := slices.Clone(s.Processes)
 		if err := tx.Settle(w.handlers); err != nil {
 			return err
@@ -139,7 +142,7 @@ func (w *World) View(ctx context.Context, fn func(*Tx) error) error {
 		}
 		due := false
 		err := w.store.view(ctx, func(s *State) error {
-			tx := &Tx{State: s, Now: Now(), Files: w.files, Decoded: w.decoded, Held: w.linkHeld}
+			tx := &Tx{State: s, Now: Now(), Files: w.files, Decoded: w.decoded, Held: w.linkHeld, Crucible: w.crucible}
 			if due = tx.due(); due {
 				return nil
 			}

@@ -96,6 +96,8 @@ func fits(from record.Record, c Request) error {
 	switch {
 	case from.Spec.Machine != nil && c.Wanted.Machine == nil:
 		return &FixedError{Name: from.Name, Why: "has a spec that was written down whole"}
+	case len(from.Spec.Crucible) > 0 && c.Wanted.Crucible == nil:
+		return &FixedError{Name: from.Name, Why: "has a volume in a Crucible, which is its own"}
 	case c.Wanted.Ref == from.Name || c.Wanted.Ref == from.ID:
 		return &FixedError{Name: from.Name, Why: "cannot be a copy of itself", Do: "give the copy a name of its own"}
 	case inVPC && c.Wanted.NICs == nil:

@@ -259,6 +259,16 @@ func (c chooser) pool() (string, error) {
 	return best.Name, nil
 }
 
+// checkCrucible refuses a volume that another instance writes to.
+func (c chooser) checkCrucible(id string, disks []record.CrucibleDisk) error {
+	for _, d := range disks {
+		if other := record.CrucibleOwner(c.view, d); other != "" && other != id && !d.ReadOnly {
+			return &DiskTakenError{Path: "crucible " + d.ID, By: c.called(other)}
+		}
+	}
+	return nil
+}
+
 // resolve fills in what a spec leaves open and refuses what cannot be.
 func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 	s.CPUs, s.Memory = cmp.Or(s.CPUs, c.CPUs), cmp.Or(s.Memory, c.Memory)
@@ -280,6 +290,9 @@ func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 				return record.Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: "zone " + one.Zone.Name}
 			}
 		}
+	}
+	if err := c.checkCrucible(id, s.Crucible); err != nil {
+		return record.Spec{}, err
 	}
 	for i := range s.NICs {
 		n, err := s.NICs[i].Normal()

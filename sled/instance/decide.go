@@ -48,6 +48,10 @@ func decide(
 	if next, err = secrets.WithVolume(old, next, seen.Vault, fresh); err != nil {
 		return operation.Decision{}, old, err
 	}
+	next, counted, err := opens(s, choose, old, next, seen, fresh, c)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
 	next, ahead, err := secrets.Keeping(s.SecretDir, next, seen.Vault, seen.Inv, fresh, at)
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -56,6 +60,7 @@ func decide(
 	if err == nil {
 		err = secrets.Check(s.Underlay, r, seen.Vault, fresh, d.Plan.Actions)
 	}
+	d.OnStart = append(d.OnStart, counted...)
 	d.Ahead, d.Warn = ahead, append(d.Warn, toldLater(old, r)...)
 	d.Behind = secrets.Dropping(next.Name, r.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
 	d.Reverted = secrets.Dropping(next.Name, old.Secrets, append(slices.Clone(seen.Vault.Kept), next.Secrets)...)

@@ -100,7 +100,7 @@ func ensure(ctx context.Context, s Settings, env operation.Env, c EnsureRequest)
 
 // ensureOnBase is Ensure where the pool has a base zone. Errors: *NoBaseError.
 func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
-	if err := c.Wanted.CloudInit.Validate(); err != nil { // before digests stand for it
+	if err := cmp.Or(c.Wanted.CloudInit.Validate(), record.ValidateCrucible(c.Wanted.Crucible)); err != nil { // before digests stand for it
 		return Result{}, err
 	}
 	view, err := operation.Decided(ctx, env, c.DryRun)

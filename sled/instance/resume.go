@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -339,4 +341,23 @@ func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c Ensure
 		return &IncompleteBuildError{Name: old.Name}
 	}
 	return nil
+}
+
+// opens has the volumes in a Crucible opened with another generation, if the next incarnation is a
+// new one. The facts count it.
+func opens(
+	s Settings, choose chooser, old, next record.Record, seen Observed, fresh map[string]string, c EnsureRequest,
+) (record.Record, []ledger.Fact, error) {
+	if len(next.Spec.Crucible) == 0 {
+		return next, nil, nil
+	}
+	v, _, err := judgeRecorded(s.Blueprint(), choose, old, next, seen, c)
+	if err != nil || v == resume {
+		return next, nil, nil // the plan has the same error
+	}
+	generation, counted, err := record.NextGeneration(choose.view, next)
+	if err == nil {
+		next, err = secrets.WithRequests(old, next, seen.Vault, fresh, generation)
+	}
+	return next, counted, err
 }

@@ -68,6 +68,9 @@ func (*RegisteredError) Kind() fault.Kind { return fault.Conflict }
 // *RegisteredError, *record.KeeperError, *record.GenerationError, *PropolisTakenError.
 func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
 	r.Keeper = cmp.Or(r.Keeper, record.Nexus)
+	if err := record.ValidateCrucible(r.Wanted.Crucible); err != nil { // before digests stand for its keys
+		return Result{}, err
+	}
 	c := EnsureRequest{Verb: "vm register", Wanted: r.Wanted}
 	made, err := s.makeVolumes(ctx, env, &c)
 	var result Result
@@ -199,7 +202,7 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Stamp,
 		err = seen.checkDisks(next.Spec.Disks)
 	}
 	if r.Migration != "" && r.Keeper == record.Fleet && err == nil { // a control plane knows what it moves
-		if problems := migration.DiskObstacles(next.Spec.Disks, r.Shared); len(problems) > 0 {
+		if problems := migration.DiskObstacles(next.Spec, r.Shared); len(problems) > 0 {
 			err = &migration.UnmovableError{Name: next.Name, Problems: problems}
 		}
 	}

@@ -30,7 +30,8 @@ type Wanted struct {
 	CPUs       *int
 	CPUCap     *record.CPUCap // 0: none
 	Memory     *uint64
-	Disks      []record.Disk // nil: not spoken of; empty: none
+	Disks      []record.Disk         // nil: not spoken of; empty: none
+	Crucible   []record.CrucibleDisk // as Disks
 	NICs       []record.NIC
 	Address    *record.Address
 	Pool       *string
@@ -74,6 +75,9 @@ func (w Wanted) Over(below Wanted) Wanted {
 	}
 	if w.Disks == nil {
 		w.Disks = below.Disks
+	}
+	if w.Crucible == nil {
+		w.Crucible = below.Crucible
 	}
 	if w.NICs == nil {
 		w.NICs = below.NICs
@@ -241,6 +245,12 @@ func (w Wanted) validate() error {
 	if w.Machine != nil && w.Disks != nil {
 		return &record.InputError{Field: "disks", Value: record.DiskText(w.Disks), Want: "none with a spec, which has its own"}
 	}
+	if slices.ContainsFunc(w.Crucible, func(d record.CrucibleDisk) bool { return d.KeyFile != "" }) { // else it would not be encrypted
+		return &record.InputError{Field: "crucible key_file", Value: "a file that was not read", Want: "key, the text itself"}
+	}
+	if w.Machine != nil && w.Crucible != nil {
+		return &record.InputError{Field: "crucible", Value: record.CrucibleText(w.Crucible), Want: "none with a spec, which has its own disks"}
+	}
 	return nil
 }
 
@@ -265,6 +275,9 @@ func (w Wanted) apply(s record.Spec) record.Spec {
 	}
 	if w.Disks != nil {
 		s.Disks = w.Disks
+	}
+	if w.Crucible != nil {
+		s.Crucible = record.KeepRequests(s.Crucible, w.Crucible)
 	}
 	if w.NICs != nil {
 		had := s.NICs
@@ -339,6 +352,7 @@ func differences(is, wanted record.Spec) []Difference {
 			compare("disks", record.DiskText(is.Disks), record.DiskText(wanted.Disks))
 		}
 	}
+	compare("crucible", record.CrucibleText(is.Crucible), record.CrucibleText(wanted.Crucible))
 	compare("nics", record.NicText(is.NICs), record.NicText(wanted.NICs))
 	compare("address", is.Address.String(), wanted.Address.String())
 	compare("pool", is.Pool, wanted.Pool)
@@ -396,10 +410,11 @@ func (w Wanted) withSealed(key []byte) (Wanted, map[string]string) {
 		w.Sealed = &sealed
 	}
 	w.CloudInit = w.CloudInit.Seal(key, secrets)
+	w.Crucible = record.SealCrucible(w.Crucible, key, secrets)
 	return w, secrets
 }
 
-// secret reports whether it has secrets in the open, or makes some: a volume for cloud-init is one.
+// secret reports whether it has secrets in the open, or makes some: a volume for cloud-init is one, and what opens a volume in a Crucible another.
 func (w Wanted) secret() bool {
-	return w.Machine != nil && w.Machine.Spec.Open() || w.CloudInit.Any()
+	return w.Machine != nil && w.Machine.Spec.Open() || w.CloudInit.Any() || len(w.Crucible) > 0
 }

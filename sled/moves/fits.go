@@ -68,6 +68,8 @@ func (m *moving) fits(ctx context.Context) error {
 		e.Why = append(e.Why, "it is the control plane's, which moves its VMs itself")
 	case r.Spec.Machine != nil:
 		e.Why = append(e.Why, "its spec was written down whole, and names the disks of this sled")
+	case len(r.Spec.Crucible) > 0: // the key would have to go along, and the count of generations
+		e.Why, e.Do = append(e.Why, "it has a volume in a Crucible"), "delete it here, and create it on the other sled by its document"
 	case r.Later != nil:
 		e.Why, e.Do = append(e.Why, "its disks change with its next bring-up"), "stop it and start it first: sledctl instance stop "+r.Name
 	}

@@ -103,6 +103,8 @@ func exportable(r record.Record) error {
 	switch {
 	case r.Spec.Machine != nil:
 		return &FixedError{Name: r.Name, Why: "has a spec that was written down whole, whose disks may be any"}
+	case len(r.Spec.Crucible) > 0:
+		return &FixedError{Name: r.Name, Why: "has a volume in a Crucible, which is not on this sled"}
 	case r.Migration != nil:
 		return &migration.MigratingError{Name: r.Name, Migration: *r.Migration}
 	}

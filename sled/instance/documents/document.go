@@ -30,6 +30,7 @@ type document struct {
 	CPUCap  any             `json:"cpu_cap" toml:"cpu_cap"` // 1.5, a number of processors
 	Memory  any             `json:"memory" toml:"memory"`   // "4G", or a number of bytes
 	Disks   []Disk          `json:"disks" toml:"disks"`
+	Volumes []Crucible      `json:"crucible" toml:"crucible"`
 	NICs    []record.NIC    `json:"nics" toml:"nics"`
 	Address *record.Address `json:"address" toml:"address"`
 	Pool    *string         `json:"pool" toml:"pool"`
@@ -75,9 +76,10 @@ func (m *machine) UnmarshalJSON(data []byte) error {
 // The keys of a document and of its tables.
 func documentKeys() map[string][]string {
 	return map[string][]string{
-		"":      {"id", "name", "propolis_id", "cpus", "cpu_cap", "memory", "disks", "nics", "address", "pool", "start_order", "cloud_init", "spec"},
-		"disks": {"path", "readonly", "image", "size", "block_size", "pool", "thin", "delete_with_instance"},
-		"nics":  {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes", "snat", "ephemeral_ip", "floating_ips"},
+		"":         {"id", "name", "propolis_id", "cpus", "cpu_cap", "memory", "disks", "crucible", "nics", "address", "pool", "start_order", "cloud_init", "spec"},
+		"disks":    {"path", "readonly", "image", "size", "block_size", "pool", "thin", "delete_with_instance"},
+		"crucible": {"id", "targets", "block_size", "blocks_per_extent", "extents", "readonly", "key", "key_file", "above"},
+		"nics":     {"over", "mac", "vlan", "allow_ip", "max_bw", "opte", "vni", "ip", "subnet", "gateway", "rules", "routes", "snat", "ephemeral_ip", "floating_ips"},
 
 		"cloud_init": {"hostname", "ssh_keys", "user_data", "user_data_file", "network_config", "network_config_file"},
 	}
@@ -145,6 +147,11 @@ func ParseSent(data []byte, parseSize func(string) (uint64, error)) (instance.Wa
 		return instance.Wanted{}, &DocumentError{
 			Line: lineOf(data, "cloud_init", -1), Key: "cloud_init",
 			Message: "want user_data and network_config themselves: a file is where the document was written",
+		}
+	case slices.ContainsFunc(w.Crucible, func(d record.CrucibleDisk) bool { return d.KeyFile != "" }):
+		return instance.Wanted{}, &DocumentError{
+			Line: lineOf(data, "crucible", -1), Key: "crucible",
+			Message: "want key itself: key_file is where the document was written",
 		}
 	case w.MachineFile != "":
 		return instance.Wanted{}, &DocumentError{
@@ -220,6 +227,16 @@ func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wante
 			return instance.Wanted{}, &valueError{"disks", i, err}
 		}
 		w.Disks = append(w.Disks, is)
+	}
+	if d.Volumes != nil {
+		w.Crucible = []record.CrucibleDisk{}
+	}
+	for i, volume := range d.Volumes {
+		is, err := volume.read(parseSize)
+		if err != nil {
+			return instance.Wanted{}, &valueError{"crucible", i, err}
+		}
+		w.Crucible = append(w.Crucible, is)
 	}
 	for i := range w.NICs {
 		if w.NICs[i], err = w.NICs[i].Normal(); err != nil {
@@ -304,7 +321,7 @@ func checkCase(data []byte) error {
 	if keys, ok := tables["cloud_init"].(map[string]any); ok && err == nil {
 		err = check("cloud_init", keys)
 	}
-	for _, table := range []string{"disks", "nics"} {
+	for _, table := range []string{"disks", "crucible", "nics"} {
 		rows, _ := tables[table].([]any)
 		for _, row := range rows {
 			if keys, ok := row.(map[string]any); ok && err == nil {

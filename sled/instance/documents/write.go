@@ -33,7 +33,7 @@ func Text(r record.Record, own bool) (string, error) {
 	if r.Wanted == record.WantedStopped {
 		b.WriteString("# stopped: instance ensure starts it\n")
 	}
-	if c := r.Spec.CloudInit; r.Spec.Machine != nil && len(r.Spec.Machine.Sealed()) > 0 || c != nil && c.UserData+c.NetworkConfig != "" {
+	if hasSecrets(r.Spec) {
 		b.WriteString("# secret:...: a secret that stays as it is; no other instance has it\n")
 	}
 	if !own {
@@ -66,6 +66,7 @@ func Text(r record.Record, own bool) (string, error) {
 	if r.Spec.Machine == nil { // else its disks are the spec's
 		writeDisks(&b, r.Spec.Disks)
 	}
+	writeCrucible(&b, r.Spec.Crucible)
 	for _, n := range r.Spec.NICs {
 		b.WriteString("\n[[nics]]\n")
 		if n.OPTE {
@@ -85,6 +86,12 @@ func Text(r record.Record, own bool) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// hasSecrets reports whether a digest is written in the place of a secret.
+func hasSecrets(s record.Spec) bool {
+	c := s.CloudInit
+	return hasKeys(s.Crucible) || s.Machine != nil && len(s.Machine.Sealed()) > 0 || c != nil && c.UserData+c.NetworkConfig != ""
 }
 
 // writePort writes what a NIC in a VPC has instead of a link.

@@ -32,6 +32,9 @@ func machineRequest(underlay netip.Prefix, r record.Record) (spec.EnsureRequest,
 	for _, disk := range r.Spec.Disks {
 		d.Disks = append(d.Disks, spec.Disk{Path: disk.Path, ReadOnly: disk.ReadOnly})
 	}
+	for _, disk := range r.Spec.Crucible {
+		d.Disks = append(d.Disks, spec.Disk{Request: disk.Request, ReadOnly: disk.ReadOnly})
+	}
 	for _, v := range r.Incarnation.Guests {
 		d.NICs = append(d.NICs, spec.NIC{VNIC: v.Name})
 	}

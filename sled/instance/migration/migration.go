@@ -251,8 +251,11 @@ func Obstacles(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Prob
 
 // DiskObstacles lists the disks of a VM that keep it from coming here by a migration which a
 // request asks for. Shared is as in Obstacles.
-func DiskObstacles(disks []record.Disk, shared bool) (problems []spec.Problem) {
-	for _, d := range disks {
+func DiskObstacles(s record.Spec, shared bool) (problems []spec.Problem) {
+	for _, d := range s.Crucible {
+		problems = append(problems, spec.Problem{What: fmt.Sprintf("%q is a volume in a Crucible, which a VM that runs does not take along", d.ID)})
+	}
+	for _, d := range s.Disks {
 		if what := diskObstacle(d.Path, shared, "shared_disks"); what != "" {
 			problems = append(problems, spec.Problem{What: what})
 		}

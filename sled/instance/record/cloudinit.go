@@ -126,7 +126,7 @@ func (c *CloudInit) unseal(secrets map[string]string) *CloudInit {
 // Digests are those that stand for the secrets of a record: of its machine, and of what its guest
 // is told.
 func (r Record) Digests() []string {
-	all := r.Spec.CloudInit.digests()
+	all := append(r.Spec.CloudInit.digests(), crucibleDigests(r.Spec.Crucible)...)
 	if r.Spec.Machine != nil {
 		all = append(all, r.Spec.Machine.Sealed()...)
 	}
@@ -141,6 +141,7 @@ func (r Record) Unseal(secrets map[string]string) Record {
 		r.Spec.Machine = &machine
 	}
 	r.Spec.CloudInit = r.Spec.CloudInit.unseal(secrets)
+	r.Spec.Crucible = unsealCrucible(r.Spec.Crucible, secrets)
 	return r
 }
 

@@ -32,8 +32,8 @@ const MemoLimit = 8192
 
 // MemoOf is the memo of a record; empty where it would be too long.
 func MemoOf(r Record) string {
-	m := Memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: r.Spec.Machine != nil || r.VMM != nil}
-	m.Machine = nil
+	m := Memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: r.Spec.Machine != nil || r.VMM != nil || r.Spec.Crucible != nil}
+	m.Machine, m.Crucible = nil, nil
 	if c := m.CloudInit; c != nil { // the digests are of no use without the ledger
 		m.Secret = c.UserData != "" || c.NetworkConfig != ""
 		m.CloudInit = &CloudInit{Hostname: c.Hostname, SSHKeys: c.SSHKeys}

@@ -29,7 +29,7 @@ type Record struct {
 	Wanted  string `json:"wanted"` // running, stopped
 	Spec    Spec   `json:"spec"`
 	Control string `json:"control"` // MAC of the control VNIC
-	// Secrets is the file that holds those of Spec.Machine and Spec.CloudInit; empty: there are none.
+	// Secrets is the file that holds those of Spec.Machine, Spec.Crucible and Spec.CloudInit; empty: there are none.
 	Secrets string `json:"secrets,omitempty"`
 	// Later are the disks that the next incarnation has, where the present one was made with
 	// others; nil: the same.
@@ -280,6 +280,11 @@ func (r Record) Reserves() []string {
 		}
 	}
 	for _, d := range r.AllDisks() {
+		if !d.ReadOnly {
+			keys = append(keys, d.key())
+		}
+	}
+	for _, d := range r.Spec.Crucible {
 		if !d.ReadOnly {
 			keys = append(keys, d.key())
 		}

@@ -30,6 +30,8 @@ type Spec struct {
 	NICs    []NIC   `json:"nics"`
 	Address Address `json:"address"`
 	Pool    string  `json:"pool"`
+	// Crucible are further disks, behind Disks.
+	Crucible []CrucibleDisk `json:"crucible,omitempty"`
 	// CPUCap bounds the processor time of the zone; 0: it is not bounded.
 	CPUCap CPUCap `json:"cpu_cap,omitempty"`
 	// StartOrder is no property of the VM: another one changes nothing on the host.
@@ -383,8 +385,11 @@ func (s Spec) Validate() error {
 	case s.Machine != nil: // bounded by its places
 	case len(s.NICs) > 8:
 		return &InputError{Field: "nics", Value: strconv.Itoa(len(s.NICs)), Want: "at most 8 NICs"}
-	case len(s.Disks) > 8:
-		return &InputError{Field: "disks", Value: strconv.Itoa(len(s.Disks)), Want: "at most 8 disks"}
+	case len(s.Disks)+len(s.Crucible) > 8:
+		return &InputError{Field: "disks", Value: strconv.Itoa(len(s.Disks) + len(s.Crucible)), Want: "at most 8 disks"}
+	}
+	if err := ValidateCrucible(s.Crucible); err != nil {
+		return err
 	}
 	for i, d := range s.Disks {
 		if slices.ContainsFunc(s.Disks[:i], func(e Disk) bool { return e.Path == d.Path }) {

@@ -69,7 +69,7 @@ func Read(files host.Files, file string) Vault {
 // there is none and what is asked for has secrets.
 func Look(fallback string, env operation.Env, files host.Files, id string, r record.Record, secret bool, inv *inventory.Inventory) Vault {
 	v := Read(files, r.Secrets)
-	if v.Key == nil && (secret || r.Spec.CloudInit != nil) {
+	if v.Key == nil && (secret || r.Spec.CloudInit != nil || len(r.Spec.Crucible) > 0) {
 		v.Key = []byte(env.NewID() + env.NewID())
 	}
 	v.Kept = keptSecrets(fallback, files, id, inv)
@@ -161,10 +161,11 @@ type LostError struct {
 	Name, File string
 	Err        error // nil: the file has others
 	Guest      bool  // all of them are cloud-init data
+	Keys       bool  // there are keys of volumes in a Crucible
 }
 
 func lostOf(r record.Record, err error) *LostError {
-	return &LostError{Name: r.Name, File: r.Secrets, Err: err, Guest: r.Spec.Machine == nil}
+	return &LostError{Name: r.Name, File: r.Secrets, Err: err, Guest: r.Spec.Machine == nil, Keys: len(r.Spec.Crucible) > 0}
 }
 
 // Error names the file.
@@ -187,6 +188,9 @@ func (e *LostError) Hint() string {
 }
 
 func (e *LostError) flags() string {
+	if e.Keys {
+		return " --file FILE"
+	}
 	if e.Guest {
 		return " --cloud-init FILE --network-config FILE"
 	}
