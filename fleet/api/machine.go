@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,8 +37,8 @@ type VirtualMachineSpec struct {
 	Running *bool `json:"running,omitempty"`
 
 	// Restart is what proves that the VM has ended when its sled does not answer: hold (its
-	// sled only), power (the sled's BMC), storage (its volumes are taken over) or lease (the
-	// guard of the sled). An outage of the fleet's own servers stops VMs with lease.
+	// sled only), power (the sled's BMC), storage (nothing: the next one takes its volumes over, which
+	// are all in a Crucible) or lease (the guard of the sled). An outage of the fleet's own servers stops VMs with lease.
 	//
 	// +kubebuilder:default=hold
 	// +optional
@@ -57,7 +59,7 @@ type VirtualMachineSpec struct {
 	// Memory is the guest's memory, in whole MiB.
 	Memory resource.Quantity `json:"memory"`
 
-	// Disks are the disks of the VM. All of them lie on its sled.
+	// Disks are the disks of the VM. Those that are not in a Crucible lie on its sled.
 	//
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
@@ -87,9 +89,9 @@ type VirtualMachineSpec struct {
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// Disk is a disk of a VM: one that exists on its sled, or one that is made with it.
+// Disk is a disk of a VM: one that exists on its sled, one that is made with it, or one in a Crucible.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.path) != (has(self.image) || has(self.size))",message="want path, or image, size or both"
+// +kubebuilder:validation:XValidation:rule="has(self.crucible) ? !has(self.path) && !has(self.image) && !has(self.size) && !has(self.pool) : has(self.path) != (has(self.image) || has(self.size))",message="want path, or image, size or both, or crucible"
 type Disk struct {
 	// Path is that of a disk that exists.
 	//
@@ -116,6 +118,67 @@ type Disk struct {
 	//
 	// +optional
 	Pool string `json:"pool,omitempty"`
+
+	// Crucible is a volume that the VM has wherever it runs.
+	//
+	// +optional
+	Crucible *Crucible `json:"crucible,omitempty"`
+}
+
+// Crucible is a volume of one region in a Crucible. It is opened with the generation of the run.
+type Crucible struct {
+	// ID of the volume, a UUID.
+	//
+	// +kubebuilder:validation:Pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+	ID string `json:"id"`
+
+	// Targets are where the three downstairs of its region listen, IP:PORT.
+	//
+	// +kubebuilder:validation:MinItems=3
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:Pattern="^(\\[[0-9a-fA-F:.]+\\]|[0-9.]+):[0-9]+$"
+	// +listType=atomic
+	Targets []string `json:"targets"`
+
+	// BlockSize is that with which the region was created, in bytes.
+	//
+	// +kubebuilder:validation:Minimum=512
+	// +kubebuilder:validation:Maximum=131072
+	BlockSize int64 `json:"blockSize"`
+
+	// BlocksPerExtent is that with which the region was created.
+	//
+	// +kubebuilder:validation:Minimum=1
+	BlocksPerExtent int64 `json:"blocksPerExtent"`
+
+	// Extents is how many extents the region has.
+	//
+	// +kubebuilder:validation:Minimum=1
+	Extents int32 `json:"extents"`
+
+	// Secret is the name of the Secret in the namespace of the VM that has the key of the volume, as
+	// key: 32 bytes in base64. Without one, the volume is not encrypted.
+	//
+	// +optional
+	Secret string `json:"secret,omitempty"`
+}
+
+// SecretKey is what the key of a volume is called in its Secret.
+const SecretKey = "key"
+
+// Local reports whether the VM has a disk on its sled only.
+func (s *VirtualMachineSpec) Local() bool {
+	return slices.ContainsFunc(s.Disks, func(d Disk) bool { return d.Crucible == nil })
+}
+
+// Volumes are those in a Crucible to which the VM may write.
+func (s *VirtualMachineSpec) Volumes() (ids []string) {
+	for _, d := range s.Disks {
+		if d.Crucible != nil && !d.ReadOnly {
+			ids = append(ids, d.Crucible.ID)
+		}
+	}
+	return ids
 }
 
 // NIC is a network interface of a guest.
@@ -158,7 +221,8 @@ type CloudInit struct {
 type Ended struct {
 	Generation int64 `json:"generation"`
 
-	// Proof is what proves it: confirmed, stated, power, storage or lease.
+	// Proof is what proves it: confirmed, stated, power or lease. Of storage, the generation may
+	// go on, and cannot write once the next one has opened its volumes.
 	Proof string `json:"proof"`
 
 	// By is who has stated that the sled is lost, if that is the proof.
@@ -219,6 +283,7 @@ const (
 	ConditionPlaced  = "Placed"  // its generation has a sled
 	ConditionFenced  = "Fenced"  // the end of the generation before is proven
 	ConditionAgreed  = "Agreed"  // its sled takes the generation; False: it has had a higher one
+	ConditionRestart = "Restart" // restart counts as it is asked for; False: it counts as hold, and why
 )
 
 // Next is the generation that is raised next.

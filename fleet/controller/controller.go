@@ -64,7 +64,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, err
 		}
 	}
-	left, err := c.leftovers(ctx, &vm)
+	left, kept, err := c.leftovers(ctx, &vm)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -72,6 +72,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return c.moves(ctx, &vm, pod)
 	}
 	m, p, run, e := c.known(ctx, &vm, pod, vm.Status.Generation)
+	m.Kept = kept
 	step := Decide(m, p, c.view.found(string(vm.UID)), run, e)
 	if step.Act == Raise {
 		if wait := backOff(&vm, time.Now()); wait > 0 {
@@ -129,11 +130,10 @@ func (c *Controller) known(ctx context.Context, vm *api.VirtualMachine, pod *cor
 		Generation: vm.Status.Generation, Raised: vm.Status.Next() - 1,
 	}
 	if vm.Status.Ended != nil {
-		m.Ended = vm.Status.Ended.Generation
+		m.Ended, m.Proof = vm.Status.Ended.Generation, fence.Proof(vm.Status.Ended.Proof)
 	}
-	run := fence.Run{
-		Generation: generation, Sled: vm.Status.Sled, Policy: fence.Policy(vm.Spec.Restart), Local: len(vm.Spec.Disks) > 0, Terms: c.Terms,
-	}
+	run := runOf(vm, pod)
+	run.Generation, run.Sled, run.Terms = generation, vm.Status.Sled, c.Terms
 	if pod == nil {
 		return m, nil, run, c.view.evidence(run.Sled, "")
 	}
@@ -150,7 +150,7 @@ func (c *Controller) known(ctx context.Context, vm *api.VirtualMachine, pod *cor
 		Silent: run.Sled != "" && c.view.silent(run.Sled) >= c.Terms.Fence,
 	}
 	if p.Silent {
-		if _, stated := c.lost(ctx, run.Sled); stated {
+		if _, p.Lost = c.lost(ctx, run.Sled); p.Lost {
 			e.Lost = run.Sled
 		}
 	}
@@ -226,7 +226,7 @@ func (c *Controller) raise(ctx context.Context, vm *api.VirtualMachine) error {
 	to := vm.DeepCopy()
 	to.Status.Generation = vm.Status.Next()
 	to.Status.Raised, to.Status.Phase = to.Status.Generation, api.PhasePending
-	if len(vm.Spec.Disks) == 0 { // a VM with a volume on its sled stays there
+	if !vm.Spec.Local() { // a VM with a volume on its sled stays there
 		to.Status.Sled = ""
 	}
 	id, err := api.PropolisID(vm.UID, to.Status.Generation)

@@ -10,11 +10,15 @@ import (
 
 // Machine is what is known of a VM.
 type Machine struct {
-	Running    bool  // it is wanted to run
-	Deleting   bool  // it is wanted to be gone
-	Generation int64 // the last that was raised
-	Raised     int64 // the highest that was raised: a move that failed has had it
-	Ended      int64 // the last whose end is proven and written down
+	Running    bool        // it is wanted to run
+	Deleting   bool        // it is wanted to be gone
+	Generation int64       // the last that was raised
+	Raised     int64       // the highest that was raised: a move that failed has had it
+	Ended      int64       // the last whose end is proven and written down
+	Proof      fence.Proof // of that
+	// Kept is why no other generation may be started, although the last has ended: an earlier one
+	// may still write to a volume that the next one would not take over.
+	Kept string
 }
 
 // Pod is the pod of the last generation; nil: there is none.
@@ -23,6 +27,7 @@ type Pod struct {
 	Ended    bool   // its sled reports the end
 	Deleting bool
 	Silent   bool // its sled does not answer
+	Lost     bool // and is stated to be lost
 }
 
 // Found is the highest generation of the VM that a sled reports to run.
@@ -62,12 +67,18 @@ type Step struct {
 func Decide(m Machine, p *Pod, found Found, run fence.Run, e fence.Evidence) Step {
 	wanted := m.Running && !m.Deleting
 	uncounted := fence.Decide(fence.Run{}, fence.Evidence{Uncounted: e.Uncounted})
-	switch over := m.Generation == m.Ended; {
+	over := m.Generation == m.Ended
+	spins := over && p != nil && m.Proof == fence.Volumes && !p.Ended && !p.Lost // its sled is to end what may go on there
+	switch {
 	case found.Coming && found.Generation > m.Raised: // the VM may still be where it comes from
 		return Step{Act: CatchUpMove, Reason: fmt.Sprintf("generation %d comes to sled %s, which this store has forgotten", found.Generation, found.Sled)}
 	case !found.Coming && found.Generation > m.Generation:
 		return Step{Act: CatchUp, Reason: fmt.Sprintf("sled %s runs generation %d, which this store has forgotten", found.Sled, found.Generation)}
-	case over && p != nil:
+	case spins && !p.Deleting:
+		return Step{Act: Evict, Reason: fmt.Sprintf("sled %s is to end generation %d when it answers", p.Sled, m.Generation)}
+	case spins && m.Deleting:
+		return Step{Act: Wait, Reason: fmt.Sprintf("sled %s has not reported that generation %d has ended", p.Sled, m.Generation)}
+	case over && p != nil && !spins:
 		return Step{Act: Release, Reason: fmt.Sprintf("generation %d has ended", m.Generation)}
 	case over && m.Deleting:
 		return Step{Act: Forget}
@@ -75,10 +86,14 @@ func Decide(m Machine, p *Pod, found Found, run fence.Run, e fence.Evidence) Ste
 		return Step{Act: Nothing}
 	case (over || p == nil) && !uncounted.Proven():
 		return Step{Act: Wait, Reason: uncounted.Reason}
+	case over && m.Kept != "":
+		return Step{Act: Wait, Reason: m.Kept}
 	case over:
 		return Step{Act: Raise, Reason: fmt.Sprintf("generation %d is to run", max(m.Generation, m.Raised)+1)}
 	case p == nil && !wanted: // a pod that was there stays until the end is written down
 		return Step{Act: Conclude, Proof: fence.NeverRan, Reason: "it was never placed"}
+	case p == nil && m.Kept != "":
+		return Step{Act: Wait, Reason: m.Kept}
 	case p == nil:
 		return Step{Act: Claim, Reason: fmt.Sprintf("generation %d has no pod yet", m.Generation)}
 	case p.Ended:

@@ -21,6 +21,13 @@ func TestWhatIsDoneAboutAVM(t *testing.T) {
 	uncounted := fence.Evidence{Uncounted: []string{"sled2"}}
 	lease := fence.Run{Generation: 3, Sled: "sled1", Policy: fence.Lease, Terms: terms(), Started: true}
 	claimed := fence.Run{Generation: 3, Sled: "sled1", Policy: fence.Lease, Terms: terms()}
+	storage := fence.Run{Generation: 3, Sled: "sled1", Policy: fence.Storage, Terms: terms(), Started: true, Crucible: true}
+	unstarted, local, diskless := storage, storage, storage
+	unstarted.Started, local.Local, diskless.Crucible = false, true, false
+	taken := Machine{Running: true, Generation: 3, Ended: 3, Proof: fence.Volumes}
+	kept := taken
+	kept.Kept = "volume"
+	spinning := &Pod{Sled: "sled1", Deleting: true, Silent: true}
 	hold := fence.Run{Generation: 3, Sled: "sled1", Policy: fence.Hold}
 	for _, c := range []struct {
 		name  string
@@ -58,6 +65,21 @@ func TestWhatIsDoneAboutAVM(t *testing.T) {
 		{"ended, without", ended, nil, Found{}, lease, fence.Evidence{}, Raise, ""},
 		{"ended, and not wanted", Machine{Generation: 3, Ended: 3}, nil, Found{}, lease, fence.Evidence{}, Nothing, ""},
 		{"ended, and to go", Machine{Generation: 3, Ended: 3, Deleting: true}, nil, Found{}, lease, uncounted, Forget, ""},
+		{"storage, and its sled is silent", wanted, silent, Found{}, storage, fence.Evidence{Silent: 29 * time.Second}, Wait, ""},
+		{"storage, and was for long enough", wanted, silent, Found{}, storage, fence.Evidence{Silent: 30 * time.Second}, Conclude, fence.Volumes},
+		{"storage, and it was never started", wanted, silent, Found{}, unstarted, fence.Evidence{Silent: time.Hour}, Evict, ""},
+		{"storage, and it has a volume on its sled, too", wanted, silent, Found{}, local, fence.Evidence{Silent: time.Hour}, Wait, ""},
+		{"storage, and it has none in a Crucible", wanted, silent, Found{}, diskless, fence.Evidence{Silent: time.Hour}, Wait, ""},
+		{"taken over, and its sled is to end it", taken, silent, Found{}, storage, fence.Evidence{}, Evict, ""},
+		{"the same, and that is written down", taken, spinning, Found{}, storage, fence.Evidence{}, Raise, ""},
+		{"the same, and sleds are not counted", taken, spinning, Found{}, storage, uncounted, Wait, ""},
+		{"the same, and it is not wanted", Machine{Generation: 3, Ended: 3, Proof: fence.Volumes}, spinning, Found{}, storage, fence.Evidence{}, Nothing, ""},
+		{"the same, and to go", Machine{Generation: 3, Ended: 3, Proof: fence.Volumes, Deleting: true}, spinning, Found{}, storage, fence.Evidence{}, Wait, ""},
+		{"its sled has ended it", taken, &Pod{Sled: "sled1", Deleting: true, Ended: true}, Found{}, storage, fence.Evidence{}, Release, ""},
+		{"its sled is lost", taken, &Pod{Sled: "sled1", Deleting: true, Silent: true, Lost: true}, Found{}, storage, fence.Evidence{}, Release, ""},
+		{"taken over, and the VM is to have another volume", kept, spinning, Found{}, storage, fence.Evidence{}, Wait, ""},
+		{"raised, and the VM is to have another volume", Machine{Running: true, Generation: 4, Ended: 3, Kept: "volume"}, nil, Found{}, storage, fence.Evidence{}, Wait, ""},
+		{"the same, and not wanted any longer", Machine{Generation: 4, Ended: 3, Kept: "volume"}, nil, Found{}, storage, fence.Evidence{}, Conclude, fence.NeverRan},
 		{"a sled runs a later one", ended, nil, Found{Sled: "sled2", Generation: 4}, lease, uncounted, CatchUp, ""},
 		{"a sled runs a later one than the pod", wanted, bound, Found{Sled: "sled2", Generation: 4}, lease, fence.Evidence{}, CatchUp, ""},
 		{"a later one comes to a sled", wanted, bound, Found{Sled: "sled2", Generation: 4, Coming: true}, hold, fence.Evidence{}, CatchUpMove, ""},

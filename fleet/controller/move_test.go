@@ -77,7 +77,7 @@ func TestAMoveEndsByWhatIsReported(t *testing.T) {
 				for _, deleting := range yes {
 					for _, policy := range []fence.Policy{fence.Hold, fence.Power, fence.Storage, fence.Lease} {
 						run := fence.Run{Generation: 4, Sled: "sled2", Policy: policy, Terms: terms(), Started: true}
-						e := fence.Evidence{Silent: time.Hour, Off: "sled2", Taken: true}
+						e := fence.Evidence{Silent: time.Hour, Off: "sled2"}
 						target := &Target{Pod: Pod{Sled: "sled2", Silent: silent, Deleting: deleting}}
 						got := DecideMove(Move{4, wanted, time.Hour}, &Pod{Sled: "sled1", Ended: left}, target, run, e)
 						if got.Act == Arrive || got.Act == Cancel || got.Act == GiveUp && !(left && silent) {

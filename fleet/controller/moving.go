@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -203,34 +202,6 @@ func done(to *api.VirtualMachineMigration, arrived bool, reason, message string)
 		is = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&to.Status.Conditions, metav1.Condition{Type: api.ConditionArrivedVM, Status: is, Reason: reason, Message: message, ObservedGeneration: to.Generation})
-}
-
-// leftovers lets go of pods of earlier generations, and of a move that was given up. Their ends
-// are proven; they stay until their sleds have removed what is left.
-func (c *Controller) leftovers(ctx context.Context, vm *api.VirtualMachine) (left int, err error) {
-	var pods corev1.PodList
-	if err := c.Client.List(ctx, &pods, client.InNamespace(vm.Namespace), client.MatchingLabels{api.LabelVM: vm.Name}); err != nil {
-		return 0, err
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		generation := generationOf(pod)
-		if pod.Annotations[api.AnnotationVM] != string(vm.UID) || generation == vm.Status.Generation || generation > vm.Status.Raised || vm.Status.Moving != nil && vm.Status.Moving.Generation == generation {
-			continue
-		}
-		left++
-		_, p, _, _ := c.known(ctx, vm, pod, generation)
-		switch {
-		case p.Ended || p.Sled == "" || p.Silent:
-			err = c.release(ctx, pod)
-		case !p.Deleting:
-			err = client.IgnoreNotFound(c.Client.Delete(ctx, pod))
-		}
-		if err != nil {
-			return left, fmt.Errorf("let pod %s go: %w", pod.Name, err)
-		}
-	}
-	return left, nil
 }
 
 // catchUpMove takes over a move that the store has forgotten.

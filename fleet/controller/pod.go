@@ -13,6 +13,7 @@ import (
 
 	"github.com/sledctl/sledctl/fleet/api"
 	"github.com/sledctl/sledctl/fleet/fence"
+	"github.com/sledctl/sledctl/fleet/node"
 )
 
 // podOf is the claim of a VM's last generation. Its container is never run: it carries what
@@ -22,7 +23,7 @@ func podOf(vm *api.VirtualMachine) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := fence.Run{Policy: fence.Policy(vm.Spec.Restart), Local: len(vm.Spec.Disks) > 0}
+	run := runOf(vm, nil)
 	yes, no := true, false
 	takes := corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewQuantity(int64(vm.Spec.CPUs), resource.DecimalSI),
@@ -63,6 +64,7 @@ func podOf(vm *api.VirtualMachine) (*corev1.Pod, error) {
 			}},
 		},
 	}
+	pod.Spec.Volumes = keysOf(vm)
 	for k, v := range vm.Spec.NodeSelector {
 		pod.Spec.NodeSelector[k] = v
 	}
@@ -79,6 +81,7 @@ type document struct {
 	CPUs      int32          `json:"cpus"`
 	Memory    int64          `json:"memory"`
 	Disks     []documentDisk `json:"disks,omitempty"`
+	Crucible  []node.Volume  `json:"crucible,omitempty"`
 	NICs      []documentNIC  `json:"nics,omitempty"`
 	CloudInit *documentInit  `json:"cloud_init,omitempty"`
 }
@@ -110,6 +113,12 @@ func documentOf(vm *api.VirtualMachine) ([]byte, error) {
 	}
 	d := document{ID: id, Name: api.InstanceName(vm.Name, vm.UID), CPUs: vm.Spec.CPUs, Memory: vm.Spec.Memory.Value()}
 	for _, disk := range vm.Spec.Disks {
+		if c := disk.Crucible; c != nil {
+			d.Crucible = append(d.Crucible, node.Volume{
+				ID: c.ID, Targets: c.Targets, BlockSize: c.BlockSize, BlocksPerExtent: c.BlocksPerExtent, Extents: c.Extents, ReadOnly: disk.ReadOnly, Secret: c.Secret,
+			})
+			continue
+		}
 		one := documentDisk{Path: disk.Path, ReadOnly: disk.ReadOnly, Image: disk.Image, Pool: disk.Pool}
 		if disk.Size != nil {
 			one.Size = disk.Size.Value()
@@ -137,7 +146,7 @@ func (c *Controller) tell(ctx context.Context, vm *api.VirtualMachine, pod *core
 		meta.SetStatusCondition(&to.Status.Conditions, metav1.Condition{Type: what, Status: status, Reason: reason, Message: message, ObservedGeneration: vm.Generation})
 	}
 	if pod != nil && generationOf(pod) == vm.Status.Generation {
-		if to.Status.Sled = pod.Spec.NodeName; len(vm.Spec.Disks) > 0 && to.Status.Sled == "" {
+		if to.Status.Sled = pod.Spec.NodeName; vm.Spec.Local() && to.Status.Sled == "" {
 			to.Status.Sled = vm.Status.Sled // that of its volume
 		}
 		running, reason := false, "Pending"
@@ -158,8 +167,12 @@ func (c *Controller) tell(ctx context.Context, vm *api.VirtualMachine, pod *core
 			to.Status.Phase = api.PhaseRunning
 		}
 	}
+	if vm.Spec.Restart != "" && vm.Spec.Restart != api.Restart(fence.Hold) {
+		why := runOf(vm, pod).Forced()
+		set(api.ConditionRestart, why == "", map[bool]string{true: "AsAsked", false: "Hold"}[why == ""], why)
+	}
 	switch {
-	case step.Act == Wait && pod != nil:
+	case step.Act == Wait && pod != nil && !over(vm):
 		to.Status.Phase = api.PhaseUnknown
 		set(api.ConditionFenced, false, "NotProven", step.Reason)
 	case step.Act == Wait:
@@ -178,6 +191,9 @@ func (c *Controller) write(ctx context.Context, vm, to *api.VirtualMachine) erro
 	}
 	return c.Client.Status().Update(ctx, to)
 }
+
+// over reports whether the last generation is taken to have ended.
+func over(vm *api.VirtualMachine) bool { return vm.Status.Generation == endedOf(vm) }
 
 func endedOf(vm *api.VirtualMachine) int64 {
 	if vm.Status.Ended == nil {

@@ -149,8 +149,7 @@ func (p *Powers) spares(ctx context.Context, o *api.SledBMC) (string, error) {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return "", err
 		}
-		run := fence.Run{Policy: fence.Policy(vm.Spec.Restart), Local: len(vm.Spec.Disks) > 0}
-		if !api.HasEnded(&pod) && run.Effective() == fence.Hold {
+		if !api.HasEnded(&pod) && runOf(&vm, &pod).Effective() == fence.Hold {
 			return fmt.Sprintf("VM %s/%s, whose restart is hold, is on it too", pod.Namespace, pod.Labels[api.LabelVM]), nil
 		}
 	}

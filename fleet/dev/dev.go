@@ -26,6 +26,7 @@ import (
 	"github.com/sledctl/sledctl/fleet/plane"
 	"github.com/sledctl/sledctl/fleet/simulated"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world/crucible"
 )
 
 // Options say which fleet.
@@ -72,11 +73,13 @@ func Run(ctx context.Context, o Options) (err error) {
 		return controller.Run(ctx, c, o.Scheme, controller.Options{Terms: terms(), Every: time.Second, After: time.Minute, Metrics: "0", Health: "0", Webhook: hook}, o.Log)
 	})
 	var machines []*sim.Sled
+	var shared crucible.Crucible
 	for n := 1; n <= o.Sleds; n++ {
 		machine, err := join(ctx, o, p, n, part)
 		if err != nil {
 			return err
 		}
+		machine.World().Share(&shared)
 		for _, other := range machines {
 			if err := sim.Connect(ctx, machine, other); err != nil {
 				return fmt.Errorf("connect the sleds: %w", err)

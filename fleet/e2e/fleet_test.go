@@ -35,6 +35,7 @@ import (
 	"github.com/sledctl/sledctl/fleet/plane"
 	"github.com/sledctl/sledctl/fleet/simulated"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world/crucible"
 	"github.com/sledctl/sledctl/test/hosttest"
 )
 
@@ -53,6 +54,7 @@ type Fleet struct {
 	scheme *runtime.Scheme
 	log    *slog.Logger
 	sleds  map[string]*Sled
+	shared crucible.Crucible // its volumes
 
 	leading sync.WaitGroup
 	leads   sync.Mutex    // held while none is to be started
@@ -204,6 +206,7 @@ func (f *Fleet) Join(number int, pace node.Pace) *Sled {
 	dir := filepath.Join(f.dir, name)
 	f.ok(os.Mkdir(dir, 0o700))
 	machine := sim.New(sim.Options{Seed: uint64(number), M2: 1, U2: 1}, hosttest.Files)
+	machine.World().Share(&f.shared)
 	changes := &counting{Host: machine.Host()}
 	s := &Sled{stop: map[string]context.CancelFunc{}, ended: map[string]chan struct{}{}, changes: changes, Sled: &simulated.Sled{
 		Name: name, Machine: machine, Host: changes, Dir: dir, Log: f.log,

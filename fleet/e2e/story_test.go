@@ -49,6 +49,8 @@ func TestAFleet(t *testing.T) {
 		{"without a guard there are two", withoutAGuardThereAreTwo},
 		{"a sled is powered off", aSledIsPoweredOff},
 		{"a BMC that lies too long", aBMCThatLiesTooLong},
+		{"a volume is taken over", aVolumeIsTakenOver},
+		{"a volume that anybody may open", aVolumeThatAnybodyMayOpen},
 		{"an outage touches no VM", anOutageTouchesNoVM},
 		{"a controller is killed", aControllerIsKilled},
 		{"a store is restored", aStoreIsRestored},

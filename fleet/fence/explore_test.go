@@ -42,7 +42,7 @@ func (w world) control(s state, add adder) {
 		to.controller = controllerState{term: c.term + 1}
 		add(to, "another controller leads")
 	}
-	if store := s.store; (w.policy == Power || w.policy == Lease) && store.started < store.gen && store.revoked < store.gen {
+	if store := s.store; w.policy != Hold && store.started < store.gen && store.revoked < store.gen {
 		to := s
 		to.store.revoked = store.gen
 		if !w.rules.before {
@@ -59,10 +59,8 @@ func (w world) control(s state, add adder) {
 		to.controller.silence, to.controller.off, to.controller.read, to.controller.decided = [maxSleds]silenceState{}, offState{}, false, 0
 		add(to, "the claim of generation %d is revoked", m)
 	}
-	if w.policy == Storage && s.store.taken <= s.store.gen && s.store.gen < w.maxGen {
-		to := s
-		to.store.taken = s.store.gen + 1
-		add(to, "the volumes are opened for generation %d", s.store.gen+1)
+	if w.policy == Storage {
+		w.edit(s, add)
 	}
 }
 
@@ -124,8 +122,9 @@ func (w world) decides(s state) state {
 	run := Run{
 		Generation: int64(s.store.gen), Sled: fmt.Sprint(s.store.place), Policy: w.policy,
 		Terms: Terms{Fence: fenceTicks, Halt: haltTicks, Margin: marginTicks, Settle: time.Duration(w.late)}, Started: s.store.started >= s.store.gen,
+		Local: w.local, Crucible: w.policy == Storage && (w.rules.missing(s.store.opens(s.store.gen), s.store.wanted()) == ""),
 	}
-	e := Evidence{Revoked: s.store.revoked >= s.store.gen, Confirmed: int64(s.store.ended), Silent: time.Duration(c.silence[s.store.place].counted), Taken: s.store.taken > s.store.gen || w.rules.startUntaken}
+	e := Evidence{Revoked: s.store.revoked >= s.store.gen, Confirmed: int64(s.store.ended), Silent: time.Duration(c.silence[s.store.place].counted)}
 	if _, gen, _ := w.suspect(s); c.off.sled > 0 && (c.off.gen == gen || w.rules.keepOff) {
 		e.Off, e.OffFor = fmt.Sprint(c.off.sled-1), time.Duration(c.off.counted)
 	}
@@ -154,6 +153,9 @@ func (w world) raises(s state, decided, to int8) state {
 	if w.rules.swap {
 		next = s.store.raised + 1
 	}
+	if w.policy == Storage && !w.leaves(&s, next) {
+		return s
+	}
 	s.store.gen, s.store.place, s.store.moving, s.store.raised = next, to, movingState{}, next
 	if !w.rules.keepOff {
 		s.controller.off = offState{} // it is of no use
@@ -177,9 +179,7 @@ func (w world) disaster(s state, add adder) {
 	}
 	to := s
 	to.restores++
-	taken := s.store.taken // of the volumes: they are not in the store
 	to.store = s.snapshot
-	to.store.taken = taken
 	to.controller.decided, to.zombie = 0, 0 // the manual has the controllers stopped
 	add(to, "the store is restored from the snapshot")
 }
@@ -204,7 +204,7 @@ func (w world) older(s state) bool {
 func (w world) twice(s state) string {
 	var all []string
 	for i := range w.sleds {
-		if run := s.sleds[i].run; run != 0 && (w.policy != Storage || run >= s.store.taken) {
+		if run := s.sleds[i].run; run != 0 && (w.policy != Storage || w.writes(s, run)) {
 			all = append(all, fmt.Sprintf("sled %d runs generation %d", i, run))
 		}
 	}

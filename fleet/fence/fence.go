@@ -1,14 +1,17 @@
 // Package fence decides when a VM may be started again on another sled: generation G+1
-// starts only if the end of generation G is proven. It is pure. What it is given was read
+// starts only if the end of generation G is proven, or, under storage, if G cannot write once
+// G+1 has opened its volumes. It is pure. What it is given was read
 // by others, and Decide says what is proven by it.
 //
-// Five things have to be true of what is given, or the rule proves nothing:
+// Six things have to be true of what is given, or the rule proves nothing:
 //
 //   - A sled starts a generation once, and none that is not above the last it has started
 //     for that VM. Its ledger remembers.
 //   - Under a lease, a sled starts a generation within Fence of having read that its claim
 //     was not revoked, and only while its lease holds.
 //   - A sled whose BMC reports it off for as long as Terms.Settle is off, or was meanwhile.
+//   - A volume in a Crucible is opened with the generation of the run, and its downstairs refuse
+//     one that is not above the last, and cut off the one before: see sim/world/crucible.
 //   - Renewals and beats are read from the API server itself, not from a cache.
 //   - A store that is restored from a snapshot is restored from one that is older than the
 //     last beat that the controller and most sleds have seen.
@@ -26,7 +29,7 @@ type Policy string
 const (
 	Hold    Policy = "hold"    // nothing but its sled: an outage touches no VM
 	Power   Policy = "power"   // the sled's BMC reports that its power is off
-	Storage Policy = "storage" // its volumes are taken over: the earlier copy cannot write
+	Storage Policy = "storage" // the next one takes its volumes over: the earlier copy may go on, and cannot write
 	Lease   Policy = "lease"   // the guard of its sled halts it once the sled's lease is over
 )
 
@@ -55,7 +58,10 @@ type Run struct {
 	Sled       string
 	Policy     Policy
 	Local      bool // it has a volume that is on its sled only
-	Terms      Terms
+	// Crucible is set if it has a disk in a Crucible, and the next generation opens all of those that
+	// it writes to.
+	Crucible bool
+	Terms    Terms
 	// Started is set once its sled has reported that it started the generation. Before, the
 	// sled may start it at any time, unless the claim is revoked.
 	Started bool
@@ -76,8 +82,6 @@ type Evidence struct {
 	// Lost is the sled of which a person has stated that it never runs again: it is destroyed, or
 	// its disks are. The statement is believed only while the sled does not answer.
 	Lost string
-	// Taken is set if every volume of the VM was opened with a higher generation.
-	Taken bool
 	// Silent is for how long the sled's lease was read and found not renewed: see Silence.
 	Silent time.Duration
 	// Uncounted are sleds that have not yet said what they run, after the store was found
@@ -113,13 +117,24 @@ func (v Verdict) Proven() bool { return v.Proof != "" }
 // Effective is the policy that holds for a run: a VM with a volume on its sled only can
 // run nowhere else.
 func (r Run) Effective() Policy {
-	switch r.Policy {
-	case Power, Storage, Lease:
-		if !r.Local {
-			return r.Policy
-		}
+	if r.Forced() == "" {
+		return r.Policy
 	}
 	return Hold
+}
+
+// Forced is why the policy that is asked for counts as hold; empty: it does not.
+func (r Run) Forced() string {
+	switch {
+	case r.Policy == Hold:
+	case r.Policy != Power && r.Policy != Storage && r.Policy != Lease:
+		return "the policy is not known"
+	case r.Local:
+		return fmt.Sprintf("restart: %s counts as hold: it has a volume on its sled", r.Policy)
+	case r.Policy == Storage && !r.Crucible:
+		return "restart: storage counts as hold: it has no disk in a Crucible, or is to have others than it runs with"
+	}
+	return ""
 }
 
 // Decide says whether the end of a run is proven.
@@ -137,21 +152,22 @@ func Decide(r Run, e Evidence) Verdict {
 		return Verdict{Proof: Stated, Reason: fmt.Sprintf("it was stated that sled %s is lost for good", r.Sled)}
 	}
 	policy := r.Effective()
-	if (policy == Power || policy == Lease) && !r.Started && !e.Revoked {
+	if policy != Hold && !r.Started && !e.Revoked {
 		return Verdict{Reason: fmt.Sprintf("sled %s may still start generation %d: its claim is not revoked", r.Sled, r.Generation), Revoke: true}
 	}
 	switch policy {
 	case Power:
 		return byPower(r, e)
 	case Storage:
-		if e.Taken {
-			return Verdict{Proof: Volumes, Reason: fmt.Sprintf("generation %d cannot write its volumes any longer", r.Generation)}
-		}
-		return Verdict{Reason: "its volumes are not taken over"}
+		return byStorage(r, e)
 	case Lease:
 		return byLease(r, e)
 	}
-	return Verdict{Reason: fmt.Sprintf("sled %s does not answer, and policy hold waits for it", r.Sled)}
+	reason := fmt.Sprintf("sled %s does not answer, and policy hold waits for it", r.Sled)
+	if why := r.Forced(); why != "" {
+		reason += ": " + why
+	}
+	return Verdict{Reason: reason}
 }
 
 func byPower(r Run, e Evidence) Verdict {

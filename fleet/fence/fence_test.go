@@ -21,6 +21,9 @@ func worlds() map[string]world {
 		"hold, lost":             {policy: Hold, sleds: 3, kills: 1, maxGen: 3, lost: 1},
 		"hold, moving, lost":     {policy: Hold, sleds: 3, maxGen: 3, moves: true, lost: 1},
 		"storage":                {policy: Storage, sleds: 2, kills: 1, maxGen: 3},
+		"storage, placed":        {policy: Storage, sleds: 2, maxGen: 3, placed: true},
+		"storage, local":         {policy: Storage, sleds: 2, maxGen: 3, local: true},
+		"storage, edited":        {policy: Storage, sleds: 3, maxGen: 3, edits: 1},
 		"lease":                  {policy: Lease, sleds: 2, kills: 1, maxGen: 2},
 		"lease, placed":          {policy: Lease, sleds: 2, maxGen: 3, placed: true},
 		"hold, restored":         {policy: Hold, sleds: 3, ticks: 2, restores: 1, early: true, maxGen: 3},
@@ -55,7 +58,8 @@ func TestNoVMRunsTwice(t *testing.T) {
 	}
 }
 
-// A rule, node or guard with a defect is found, in the world that is named.
+// A rule, node or guard with a defect is found, in the world that is named: two copies can write, or
+// no later generation ever can.
 func TestADefectIsFound(t *testing.T) {
 	for name, mutant := range mutants() {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +70,7 @@ func TestADefectIsFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found.story == "" {
+			if found.story == "" && found.most >= 2 {
 				t.Fatalf("not found in %d states", found.states)
 			}
 			if os.Getenv("SLEDCTL_STORIES") != "" {
@@ -110,17 +114,22 @@ func mutants() map[string]mutant {
 		"a silent target is stated to be lost":      {"hold, moving, lost", func(r *rules) { r.hasty = true }},
 		"a lost target has taken the VM along":      {"hold, moving, lost", func(r *rules) { r.along = true }},
 		"a statement is about any sled":             {"hold, lost", func(r *rules) { r.anyLost = true }},
-		"volumes are not taken first":               {"storage", func(r *rules) { r.startUntaken = true }},
-		"no guard":                                  {"lease", func(r *rules) { r.guarded = false }},
-		"the fence only is waited for":              {"lease", decide(func(_ *Run, e *Evidence) { e.Silent += haltTicks + marginTicks })},
-		"time counts that nothing was read in":      {"lease", func(r *rules) { r.recount = true }},
-		"a target's silence is enough":              {"lease, moving", func(r *rules) { r.coming = silenceIsEnough }},
-		"what leaves its source has ended":          {"hold, moving", func(r *rules) { r.unmoved = true }},
-		"what is registered to come has come":       {"hold, moving", func(r *rules) { r.asArrived = true }},
-		"what is on its way has not come":           {"hold, moving", func(r *rules) { r.asStayed = true }},
-		"a claim that comes is kept over a census":  {"hold, moving, restored", func(r *rules) { r.keepClaims = true }},
-		"what comes is found as what runs":          {"hold, moving, restored", func(r *rules) { r.asArrived = true }},
-		"silence before the VM has left counts":     {"lease, moving", func(r *rules) { r.before = true }},
+		"the generation of volumes is not raised":   {"storage", func(r *rules) { r.opens = func(int8) int8 { return 1 } }},
+		"downstairs compare no generations":         {"storage", func(r *rules) { r.careless = true }},
+		"a VM with a volume on its sled is moved":   {"storage, local", decide(func(run *Run, _ *Evidence) { run.Local = false })},
+		"other volumes are opened":                  {"storage, edited", func(r *rules) { r.missing = nothing }},
+		"volumes are changed once it is decided":    {"storage, edited", func(r *rules) { r.unkept = true }},
+		"only the last generation may still write":  {"storage, edited", func(r *rules) { r.kept = true }},
+		"no guard":                                 {"lease", func(r *rules) { r.guarded = false }},
+		"the fence only is waited for":             {"lease", decide(func(_ *Run, e *Evidence) { e.Silent += haltTicks + marginTicks })},
+		"time counts that nothing was read in":     {"lease", func(r *rules) { r.recount = true }},
+		"a target's silence is enough":             {"lease, moving", func(r *rules) { r.coming = silenceIsEnough }},
+		"what leaves its source has ended":         {"hold, moving", func(r *rules) { r.unmoved = true }},
+		"what is registered to come has come":      {"hold, moving", func(r *rules) { r.asArrived = true }},
+		"what is on its way has not come":          {"hold, moving", func(r *rules) { r.asStayed = true }},
+		"a claim that comes is kept over a census": {"hold, moving, restored", func(r *rules) { r.keepClaims = true }},
+		"what comes is found as what runs":         {"hold, moving, restored", func(r *rules) { r.asArrived = true }},
+		"silence before the VM has left counts":    {"lease, moving", func(r *rules) { r.before = true }},
 
 		"a renewal starts no new count":              {"lease", func(r *rules) { r.read = sameRenewal }},
 		"a cache is read":                            {"lease", func(r *rules) { r.stale = true }},
@@ -138,6 +147,8 @@ func mutants() map[string]mutant {
 		"no sled is asked by another controller":     {"hold, new leader", func(r *rules) { r.census = nobody }},
 	}
 }
+
+func nothing([]string, []string) string { return "" }
 
 func silenceIsEnough(c Coming, e Evidence) (bool, Verdict) {
 	c.Emptied = true
@@ -166,7 +177,7 @@ func majority(term string, _ bool, answers map[string]Answer) []string {
 func TestALocalVolumeForcesHold(t *testing.T) {
 	for _, p := range []Policy{Hold, Power, Storage, Lease, "", "other"} {
 		want := Hold
-		if p == Power || p == Storage || p == Lease {
+		if p == Power || p == Lease {
 			want = p
 		}
 		if got := (Run{Policy: p}).Effective(); got != want {
@@ -175,6 +186,12 @@ func TestALocalVolumeForcesHold(t *testing.T) {
 		if got := (Run{Policy: p, Local: true}).Effective(); got != Hold {
 			t.Errorf("%q with a volume of its sled: %q", p, got)
 		}
+		if got := (Run{Policy: p, Crucible: true}).Effective(); p == Storage && got != Storage {
+			t.Errorf("%q with a volume in a Crucible: %q", p, got)
+		}
+		if got := (Run{Policy: p, Crucible: true, Local: true}).Effective(); got != Hold {
+			t.Errorf("%q with a volume of its sled, too: %q", p, got)
+		}
 	}
 }
 
@@ -182,6 +199,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	terms := Terms{Fence: 15 * time.Second, Halt: 5 * time.Second, Margin: 10 * time.Second, Settle: 8 * time.Second}
 	run := func(p Policy) Run { return Run{Generation: 3, Sled: "sled1", Policy: p, Terms: terms, Started: true} }
 	claimed := Run{Generation: 3, Sled: "sled1", Policy: Lease, Terms: terms}
+	stored := Run{Generation: 3, Sled: "sled1", Policy: Storage, Terms: terms, Started: true, Crucible: true}
 	placed := Run{Generation: 3, Sled: "sled1", Policy: Power, Terms: terms}
 	for _, c := range []struct {
 		run  Run
@@ -194,8 +212,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		{run(Hold), Evidence{}, "", "policy hold waits"},
 		{run(Hold), Evidence{Confirmed: 2}, "", "policy hold waits"},
 		{run(Hold), Evidence{Confirmed: 3}, Confirmed, "reported the end of generation 3"},
-		{run(Hold), Evidence{Off: "sled1", Taken: true, Silent: time.Hour}, "", "policy hold waits"},
-		{run(Power), Evidence{Off: "sled2", Taken: true, Silent: time.Hour}, "", "does not report"},
+		{run(Hold), Evidence{Off: "sled1", Silent: time.Hour}, "", "policy hold waits"},
+		{run(Power), Evidence{Off: "sled2", Silent: time.Hour}, "", "does not report"},
 		{run(Power), Evidence{Off: "sled1", OffFor: 7 * time.Second}, "", "for 8s"},
 		{run(Power), Evidence{Off: "sled1", OffFor: 8 * time.Second}, PowerOff, "is off"},
 		{placed, Evidence{Off: "sled1", OffFor: time.Minute}, "", "may still start generation 3"},
@@ -204,8 +222,11 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		{run(Hold), Evidence{Lost: "sled1"}, Stated, "stated that sled sled1 is lost"},
 		{placed, Evidence{Lost: "sled1"}, Stated, "is lost for good"},
 		{run(Hold), Evidence{Lost: "sled1", Uncounted: []string{"sled2"}}, "", "1 sleds have not yet reported"},
-		{run(Storage), Evidence{Off: "sled1", Silent: time.Hour}, "", "not taken over"},
-		{run(Storage), Evidence{Taken: true}, Volumes, "cannot write"},
+		{run(Storage), Evidence{Off: "sled1", Silent: time.Hour}, "", "it has no disk in a Crucible"},
+		{Run{Generation: 3, Sled: "sled1", Policy: Storage, Terms: terms, Started: true, Crucible: true, Local: true}, Evidence{Silent: time.Hour}, "", "storage counts as hold: it has a volume on its sled"},
+		{stored, Evidence{Silent: 29 * time.Second}, "", "silent for 1s longer"},
+		{stored, Evidence{Silent: 30 * time.Second}, Volumes, "can no longer write"},
+		{Run{Generation: 3, Sled: "sled1", Policy: Storage, Terms: terms, Crucible: true}, Evidence{Silent: time.Hour}, "", "may still start generation 3"},
 		{run(Lease), Evidence{Silent: 29 * time.Second}, "", "over in 1s"},
 		{run(Lease), Evidence{Silent: 30 * time.Second}, Expired, "silent for 30s"},
 		{claimed, Evidence{Silent: time.Hour}, "", "may still start generation 3"},

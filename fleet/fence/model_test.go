@@ -44,7 +44,7 @@ type beat struct{ term, n int8 }
 type storeState struct {
 	gen, place, ended int8
 	started, revoked  int8           // generations: that a sled reports to have started; whose claim is revoked
-	taken             int8           // the generation for which the volumes are opened
+	volumes           volumesState   // under storage
 	renewed           [maxSleds]bool // since the controller has read
 	chain             [maxTerms]beat
 	answers           [maxSleds]answerState
@@ -94,6 +94,8 @@ type state struct {
 	kills      int8
 	restores   int8
 	destroyed  int8
+	taken      [2]int8 // the generation with which each volume was opened last
+	edits      int8
 }
 
 // world is what a run of the model explores.
@@ -108,6 +110,8 @@ type world struct {
 	maxGen   int8 // the last generation that is explored
 	lost     int8 // sleds that may be destroyed
 	late     int8 // ticks in which a BMC that was asked reports its sled off, and it may still run
+	local    bool // under storage: the VM has a volume on its sled, too
+	edits    int8 // under storage: how often the VM is given another volume
 	moves    bool // the VM moves between sleds
 	moving   bool // it begins with a move, and none begins later; the lease of the source always holds
 	rules    rules
@@ -140,15 +144,19 @@ type rules struct {
 	asked         bool // a BMC that was asked to power its sled off has done it
 	deaf          bool // a BMC that does not answer has its sled off
 	keepOff       bool // what a BMC has reported counts for later generations, too
-	startUntaken  bool // volumes are not taken before the next generation starts
-	noticeRestore bool // the controller reads its own beat back
-	asArrived     bool // what is registered to come is reported as what has come
-	asStayed      bool // what is on its way is reported as what has not come
-	unmoved       bool // a VM that moves is decided as one that does not
+	missing       func(run, next []string) string
+	opens         func(gen int8) int8 // the generation with which a run opens its volumes
+	careless      bool                // the downstairs of volumes compare no generations
+	unkept        bool                // the next generation need not have the volumes of those that may still write
+	kept          bool                // only the volumes of the generation before count
+	noticeRestore bool                // the controller reads its own beat back
+	asArrived     bool                // what is registered to come is reported as what has come
+	asStayed      bool                // what is on its way is reported as what has not come
+	unmoved       bool                // a VM that moves is decided as one that does not
 }
 
 func sound() rules {
-	return rules{decide: Decide, coming: DecideComing, read: Silence.Read, census: Census, has: Chain.Has, off: Off.Read, guarded: true, swap: true, refuse: true, noticeRestore: true}
+	return rules{decide: Decide, coming: DecideComing, read: Silence.Read, census: Census, has: Chain.Has, off: Off.Read, missing: Missing, opens: func(gen int8) int8 { return gen }, guarded: true, swap: true, refuse: true, noticeRestore: true}
 }
 
 func (w world) first() state {
@@ -160,7 +168,8 @@ func (w world) first() state {
 		}
 	}
 	s.sleds[0].run, s.sleds[0].last = 1, 1
-	s.store = storeState{gen: 1, place: 0, taken: 1, started: 1, raised: 1}
+	s.store = storeState{gen: 1, place: 0, started: 1, raised: 1}
+	s.taken[0] = 1
 	if w.placed {
 		s.store.gen, s.store.raised, s.store.place, s.store.ended, s.sleds[0].run = 2, 2, 1, 1, 0
 	}
@@ -333,6 +342,9 @@ func (w world) claim(s state, i int8, add adder) {
 	}
 	if to = s; me.run == 0 && me.comes.gen == 0 && me.claim != 0 && (me.last < me.claim || !w.rules.refuse) && (w.policy != Lease || me.left > 0 || w.rules.startLate) {
 		to.sleds[i].run, to.sleds[i].last, to.sleds[i].claim, to.sleds[i].fresh = me.claim, max(me.last, me.claim), 0, 0
+		if w.policy == Storage {
+			w.activate(&to, i, me.claim)
+		}
 		if w.rules.startLate {
 			to.sleds[i].left = fenceTicks
 		}
@@ -341,6 +353,9 @@ func (w world) claim(s state, i int8, add adder) {
 	if to = s; mine && me.run == store.gen {
 		to.store.started = store.gen
 		add(to, "sled %d reports that it runs generation %d", i, store.gen)
+	}
+	if w.policy == Storage {
+		w.leftovers(s, i, add)
 	}
 	if to = s; mine && me.run == 0 && me.last >= store.gen && store.ended < store.gen {
 		to.store.ended = store.gen

@@ -189,6 +189,10 @@ func (n *Node) under(ctx context.Context, pod *corev1.Pod, run Run, read int64, 
 	if !json.Valid(document) {
 		return fmt.Errorf("annotation %s of pod %s/%s is no JSON", api.AnnotationSpec, pod.Namespace, pod.Name)
 	}
+	document, err := n.keyed(ctx, pod.Namespace, document)
+	if err != nil {
+		return err
+	}
 	if pod.Labels[api.LabelLease] == "true" {
 		if n.Guard == nil {
 			return errors.New("restart policy lease, and no guard runs on this sled")

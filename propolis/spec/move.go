@@ -32,7 +32,7 @@ func (s InstanceSpec) Unmovable() []Problem {
 //
 // Guess crucible-volume-is-exchanged: a Crucible volume of a VM that the control plane moves is
 // exchanged for the one of the target's registration, with its generation; the Crucible of the
-// simulated sled has volumes, and no generations.
+// simulated sled compares no generations when a VM moves.
 // Check: let a control plane move a VM that has a distributed disk
 func Replace(source, wanted InstanceSpec) (map[string]Replacement, []Problem) {
 	ours := map[string]Component{} // by the server's spelling

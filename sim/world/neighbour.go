@@ -28,8 +28,8 @@ func Connect(ctx context.Context, a, b *World) error {
 	return errors.Join(a.meet(ctx, b), b.meet(ctx, a))
 }
 
-// Share has a sled in memory open its volumes in a Crucible that others share. It is set before the
-// sled is used.
+// Share has a sled open its volumes in a Crucible that others of this process share. It is set before
+// a VM runs.
 func (w *World) Share(c *crucible.Crucible) { w.crucible = c }
 
 func (w *World) meet(ctx context.Context, other *World) error {

@@ -29,7 +29,7 @@ type World struct {
 	next nextTime
 	near []*World // in memory: the sleds that can be reached
 
-	crucible *crucible.Crucible // in memory: that sleds share
+	crucible *crucible.Crucible // that sleds of this process share
 }
 
 // nextTime is the result of State.NextTime for a version: all who wait ask for it.

@@ -2,12 +2,18 @@
 // as they tell upstairs apart by their generations. What they keep is not simulated.
 //
 // By downstairs/src/lib.rs of oxidecomputer/crucible (promote_to_active), one upstairs at a time is
-// active that may write. A higher generation takes over, and the other one is told that it is no
+// active that may write. A higher generation takes over, and the other one hears that it is no
 // longer active, by which it disables itself for good (on_no_longer_active in
 // upstairs/src/upstairs.rs). A lower one is refused, and the same one of another upstairs. An
 // upstairs that nobody is active against refuses to activate with a generation that is not above
 // the one that the region was last flushed with (check_region_metadata in
 // upstairs/src/downstairs.rs).
+//
+// Guess an-upstairs-learns-of-it: an upstairs that is cut off is connected then, so that it learns of it, and
+// disables itself. One that is not connects again, and no downstairs compares it with what was flushed:
+// it writes once no other is active.
+// Check: disconnect a Propolis from its downstairs, activate the volume elsewhere with a higher
+// generation, end that one, connect the first one again, and see whether its guest writes
 //
 // Guess a-guest-flushes-at-once: a guest is taken to flush as soon as its volume is active, so that
 // the last generation is the one that was active last.
