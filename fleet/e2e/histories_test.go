@@ -17,7 +17,8 @@ import (
 
 // A history is what may happen to a fleet, in an order and at times that are drawn: cut and slow
 // networks, killed and paused processes, clocks that jump, BMCs that misbehave. A VM under a lease or
-// power may end and be started elsewhere by it, and never has two copies. One under hold is not touched
+// power may end and be started elsewhere by it, and never has two copies; one under storage never has two that
+// can write. One under hold is not touched
 // at all: its sled is not powered off.
 
 // histories is how many are played: SLEDCTL_FLEET_HISTORIES, or 25.
@@ -59,8 +60,8 @@ func hasty(t *testing.T) (*Fleet, map[string]*bmctest.Sled) {
 	}
 	f.Until("three sleds are Ready", f.Ready)
 	boards := f.boards("redfish")
-	f.Apply(threeVMs)
-	f.Running("leased", "held", "powered")
+	f.Apply(threeVMs + "---\n" + stored)
+	f.Running("leased", "held", "powered", "stored")
 	return f, boards
 }
 
@@ -68,7 +69,7 @@ func TestHistories(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	f, boards := hasty(t)
 	first := f.Must("get", "vm", "held", "-o", "jsonpath={.status.generation} {.status.sled}")
-	w := f.watch("leased", "held", "powered")
+	w := f.watch("leased", "held", "powered", "stored")
 	started := uint64(time.Now().UnixNano())
 	if text := os.Getenv("SLEDCTL_FLEET_SEED"); text != "" {
 		var err error
@@ -79,7 +80,7 @@ func TestHistories(t *testing.T) {
 	generation := func(vm string) string { return f.Must("get", "vm", vm, "-o", "jsonpath={.status.generation}") }
 	for n := range histories(t) {
 		seed := started + uint64(n)
-		was := map[string]string{"leased": generation("leased"), "powered": generation("powered")}
+		was := map[string]string{"leased": generation("leased"), "powered": generation("powered"), "stored": generation("stored")}
 		told := f.history(rand.New(rand.NewPCG(seed, 0)), boards, true)
 		if found := w.found(); found != "" {
 			t.Fatalf("history %d: %s\n%s", seed, found, told)
@@ -95,7 +96,7 @@ func TestHistories(t *testing.T) {
 	}
 	t.Logf("%d histories from seed %d in %v: by %v of them a VM was started again, %d looks found no two copies",
 		histories(t), started, time.Since(begun).Round(time.Second), ends, w.stop())
-	if ends["leased"] == 0 || ends["powered"] == 0 {
+	if ends["leased"] == 0 || ends["powered"] == 0 || ends["stored"] == 0 {
 		t.Error("a VM was never started again: nothing was shown")
 	}
 }
@@ -107,7 +108,7 @@ func TestHistoriesWithoutGuards(t *testing.T) {
 	for _, s := range f.sleds {
 		s.End("guard")
 	}
-	w := f.watch("leased", "held", "powered")
+	w := f.watch("leased", "held", "powered", "stored")
 	for n := range uint64(20) {
 		told := f.history(rand.New(rand.NewPCG(n, 0)), boards, false)
 		if found := w.found(); found != "" {
@@ -130,7 +131,7 @@ func (f *Fleet) history(r *rand.Rand, boards map[string]*bmctest.Sled, guards bo
 	names := slices.Sorted(maps.Keys(f.sleds))
 	for range 4 + r.IntN(6) {
 		s := f.sleds[names[r.IntN(len(names))]]
-		for _, vm := range []string{"leased", "powered"} {
+		for _, vm := range []string{"leased", "powered", "stored"} {
 			if on := f.On(vm); len(on) > 0 && r.IntN(3) == 0 { // the ones that matter most
 				s = f.sleds[on[0]]
 			}
@@ -249,7 +250,7 @@ func (f *Fleet) heal(boards map[string]*bmctest.Sled, guards bool) {
 		if !guards && len(f.On("leased")) > 1 {
 			return true
 		}
-		return len(f.On("leased")) == 1 && len(f.On("held")) == 1 && len(f.On("powered")) == 1 && strings.Count(f.Must("get", "vm", "--no-headers"), "Running") == 3
+		return len(f.On("leased")) == 1 && len(f.On("held")) == 1 && len(f.On("powered")) == 1 && len(f.On("stored")) == 1 && strings.Count(f.Must("get", "vm", "--no-headers"), "Running") == 4
 	})
 }
 

@@ -61,11 +61,12 @@ func (w *watcher) compare(first, again map[string][]string, vms []string) {
 	}
 }
 
-// everywhere are the sleds on which each VM runs, by its name.
+// everywhere are the sleds on which each VM runs and can write, by its name. One without a volume in a
+// Crucible can wherever it runs.
 func (f *Fleet) everywhere(ctx context.Context) map[string][]string {
 	on := map[string][]string{}
 	for name, s := range f.sleds {
-		runs, err := s.Runs(ctx)
+		runs, err := s.Writes(ctx)
 		if err != nil {
 			continue
 		}
