@@ -20,7 +20,21 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	create := Create{Name: "v0", Over: "stub0", MAC: mac, VLAN: 3, MTU: 9000}
+	running := func(steps ...steptest.Step) func(*testing.T) steptest.Sled {
+		return func(t *testing.T) steptest.Sled {
+			made := on(create)(t)
+			s := made.Host.(*sled)
+			s.change(func(tx *world.Tx) {
+				tx.State.Zones = append(tx.State.Zones, &world.Zone{Name: "z1", Kernel: &world.Kernel{ID: 1, State: world.ZoneRunning, Config: world.Config{IPType: "exclusive"}}})
+			})
+			steptest.Does(t, s, steps...)
+			return made
+		}
+	}
+	lend := Lend{Name: "v0", Over: "stub0", MAC: mac, Zone: "z1"}
 	steptest.Conform(t,
+		steptest.Case{Step: lend, Sled: running()},
+		steptest.Case{Step: TakeBack(lend), Sled: running(lend)},
 		steptest.Case{Step: create, Sled: on(), Again: host.ErrExists},
 		steptest.Case{Name: "bounded", Step: Create{Name: "v0", Over: "stub0", MAC: mac, Mbps: 100}, Sled: on(), Again: host.ErrExists},
 		steptest.Case{Name: "plain", Step: Create{Name: "v0", Over: "stub0", MAC: mac}, Sled: on(), Again: host.ErrExists},

@@ -9,8 +9,8 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Reconfigure changes the resources of a zone that is configured as Old, and does not
-// run, into those of New: it counts from the next boot (zonecfg of an installed zone
+// Reconfigure changes the resources of a zone that is configured as Old and is installed
+// into those of New: it counts from the next boot (zonecfg of an installed zone
 // refuses a change of zonepath and brand, and no other: set_func of
 // usr/src/cmd/zonecfg/zonecfg.c). What is not a resource must be the same in both.
 // A zone that is not as Old is left alone (host.ErrState).
@@ -22,13 +22,24 @@ import (
 type Reconfigure struct {
 	Name     string
 	Old, New Config
+	Running  bool // the zone runs, instead: what is changed counts from its next boot all the same
 }
 
 // Verb names the step.
 func (Reconfigure) Verb() string { return "zone.reconfigure" }
 
 // Undo is the way back.
-func (s Reconfigure) Undo() any { return Reconfigure{Name: s.Name, Old: s.New, New: s.Old} }
+func (s Reconfigure) Undo() any {
+	return Reconfigure{Name: s.Name, Old: s.New, New: s.Old, Running: s.Running}
+}
+
+// wanted is the state in which the zone must be.
+func (s Reconfigure) wanted() State {
+	if s.Running {
+		return Running
+	}
+	return Installed
+}
 
 // Needs is what lists zones.
 func (s Reconfigure) Needs() []string { return []string{"zoneadm"} }
@@ -54,8 +65,8 @@ func (s Reconfigure) Do(ctx context.Context, h host.Host) error {
 		return err
 	case !found:
 		return fmt.Errorf("zone %s: %w", s.Name, host.ErrNotFound)
-	case z.State != Installed:
-		return &StateError{Zone: s.Name, State: z.State, Wanted: []State{Installed}}
+	case z.State != s.wanted():
+		return &StateError{Zone: s.Name, State: z.State, Wanted: []State{s.wanted()}}
 	}
 	if err := s.is(h.Files(), s.Old); err != nil {
 		if wrong, ok := errors.AsType[*MismatchError](err); ok {

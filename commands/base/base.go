@@ -142,9 +142,13 @@ func runEnsure(ctx context.Context, e *cli.Env, m cli.Mutation, pools []string) 
 }
 
 // clones is what instances and spares are cloned from a base.
-func clones() base.Clones {
+func clones(env operation.Env) base.Clones {
 	return base.Clones{Since: record.ClonedSince, Ahead: func(view ledger.View, inv *inventory.Inventory, name string) (base.Ahead, error) {
-		g, err := instance.GiveUpSpares(view, inv, name)
+		boot, err := operation.Boot(env)
+		if err != nil {
+			return base.Ahead{}, err
+		}
+		g, err := instance.GiveUpSpares(view, inv, name, boot)
 		return base.Ahead(g), err
 	}}
 }
@@ -162,7 +166,7 @@ func newRetire(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			there, report, err := cli.BaseSettings(c).Retire(ctx, op, args[0], clones(), m.Dry())
+			there, report, err := cli.BaseSettings(c).Retire(ctx, op, args[0], clones(op), m.Dry())
 			switch {
 			case err != nil:
 				return failure.WithReport(err, report)

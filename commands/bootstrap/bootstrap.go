@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/reap"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // New is the command bootstrap.
@@ -115,16 +116,21 @@ func showPart(p bootstrap.Part) shownPart {
 	return s
 }
 
-// spares says how many zones are wanted ahead on a pool, and how many were created and removed.
+// spares says how many zones are wanted ahead on a pool, and how many were created, booted and
+// removed.
 func spares(wanted int, done []plan.Action) string {
 	said := fmt.Sprintf("%d wanted", wanted)
 	for _, what := range []struct {
-		word   string
-		change plan.Change
-	}{{"created", plan.Create}, {"removed", plan.Remove}} {
+		word string
+		did  func(plan.Action) bool
+	}{
+		{"created", func(a plan.Action) bool { return a.Change == plan.Create }},
+		{"booted", func(a plan.Action) bool { return a.Step.Verb() == zone.Boot{}.Verb() }},
+		{"removed", func(a plan.Action) bool { return a.Change == plan.Remove }},
+	} {
 		zones := map[string]bool{}
 		for _, a := range done {
-			if zone, is := strings.CutPrefix(a.Object, "zone "); is && a.Change == what.change {
+			if zone, is := strings.CutPrefix(a.Object, "zone "); is && what.did(a) {
 				zones[zone] = true
 			}
 		}

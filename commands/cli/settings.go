@@ -122,7 +122,7 @@ func zoneSettings(c config.Config) instance.Settings {
 	return instance.Settings{
 		Names: Prefixes(c), MTU: c.Network.MTU, Underlay: c.Network.Underlay, Gateway: c.Network.Gateway,
 		OPTE:     layout.OPTE{Links: c.Network.OPTELinks, Address: c.Network.OPTEAddress, Boundary: c.Network.OPTEBoundary},
-		Propolis: PropolisSettings(c), Base: recordedBase, Disk: recordedDisk, Volume: volume.PathOf, Spares: c.Instance.Spares, Pools: c.Storage.ZonePools,
+		Propolis: PropolisSettings(c), Base: recordedBase, Disk: recordedDisk, Volume: volume.PathOf, Spares: c.Instance.Spares, SparesBooted: c.Instance.SparesBooted, Pools: c.Storage.ZonePools,
 	}
 }
 

@@ -106,6 +106,8 @@ type Instance struct {
 	// Reservoir is of all instances together.
 	Reservoir Reservoir `toml:"reservoir" default:"0" doc:"size that bootstrap gives the VMM reservoir, for all instances together: a size, a part of the sled's memory, or auto: what the host can spare; 0: unchanged"`
 	Spares    int       `toml:"spares" default:"0" doc:"zones kept cloned ahead on each pool for new VMs, by bootstrap and the agent; 0: none"`
+	// SparesBooted is at most Spares.
+	SparesBooted int `toml:"spares_booted" default:"0" doc:"how many of these are kept booted, for VMs without disks that start within a second; unverified on a real sled"`
 }
 
 // Bundle is what is kept of zones that go.

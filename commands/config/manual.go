@@ -69,10 +69,11 @@ func manual() map[string]entry {
 		"names.other_zone_prefix": {"as names.zone_prefix, or empty", "oxz_propolis-server_"},
 		"names.other_vnic_prefix": {"as names.vnic_prefix, or empty", "oxControlInstance"},
 
-		"instance.cpus":      {fmt.Sprintf("1 to %d", spec.MaxCPUs), "4"},
-		"instance.memory":    {"size in whole MiB, at least 1M", "8G"},
-		"instance.spares":    {"0 to 64", "4"},
-		"instance.reservoir": {"auto, 1% to 99% of the sled's memory, or a size in whole MiB, at most what the kernel allows", "auto"},
+		"instance.cpus":          {fmt.Sprintf("1 to %d", spec.MaxCPUs), "4"},
+		"instance.memory":        {"size in whole MiB, at least 1M", "8G"},
+		"instance.spares":        {"0 to 64", "4"},
+		"instance.spares_booted": {"0 to `instance.spares`", "1"},
+		"instance.reservoir":     {"auto, 1% to 99% of the sled's memory, or a size in whole MiB, at most what the kernel allows", "auto"},
 
 		"bundle.directory": {aDirectory + " that exists", "/var/crash/zones"},
 		"bundle.max_size":  {"size", "4G"},

@@ -208,6 +208,7 @@ func (i Instance) validate(v *validator) {
 	v.want(i.CPUs >= 1 && i.CPUs <= spec.MaxCPUs, "instance.cpus", "%d is not between 1 and %d", i.CPUs, spec.MaxCPUs)
 	v.want(i.Memory > 0 && i.Memory%(1<<20) == 0, "instance.memory", "%d bytes is not a whole number of MiB", i.Memory)
 	v.want(i.Spares >= 0 && i.Spares <= MaxSpares, "instance.spares", "%d is not between 0 and %d", i.Spares, MaxSpares)
+	v.want(i.SparesBooted >= 0 && i.SparesBooted <= i.Spares, "instance.spares_booted", "%d is not between 0 and instance.spares, which is %d", i.SparesBooted, i.Spares)
 	v.want(i.Reservoir.Size%(1<<20) == 0, "instance.reservoir", "%d bytes is not a whole number of MiB", i.Reservoir.Size)
 }
 

@@ -53,6 +53,11 @@ func svcadm(zone, verb, fmri string, temporary bool) host.Command {
 	return host.Command{Program: "svcadm", Args: append(args, fmri)}
 }
 
+// applyCommand runs in the zone: svccfg(8) has no -z.
+func applyCommand(zone string) host.Command {
+	return host.Command{Program: "svccfg", Args: []string{"apply", SiteProfile}, Zone: zone}
+}
+
 // dtd is what manifests are validated against: the global zone's own, as in
 // the sled agent's seeding (omicron at cf9a9ee9be) and illumos image-builder's
 // seed_smf. An absolute name, as it stands in every manifest.

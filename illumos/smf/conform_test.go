@@ -41,6 +41,8 @@ func TestSteps(t *testing.T) {
 		steptest.Case{Step: smf.WriteManifest{Root: root, Name: directory + "/more.xml", Content: []byte(manifest)}, Sled: on()},
 		steptest.Case{Step: smf.WriteMethod{Root: root, Name: directory + "/more", Content: []byte(thing)}, Sled: on()},
 	)
+	written := smf.WriteProfile{Root: root, Profile: profile(true, "10.0.0.1")}
+	steptest.Conform(t, steptest.Case{Step: smf.ApplyProfile{Zone: "web1"}, Sled: on(written)})
 	steptest.Conform(t, steptest.Case{
 		Step: smf.Seed{Root: root, Manifests: []string{directory}},
 		Sled: func(t *testing.T) steptest.Sled {

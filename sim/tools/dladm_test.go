@@ -89,6 +89,27 @@ func TestDladmMakesAggregationsAndVLANs(t *testing.T) {
 	n.fails("global", "dladm set-linkprop -p mtu=1500 aggr0", "", "dladm: warning: cannot set link property 'mtu' on 'aggr0': link busy\n")
 }
 
+// A link goes into a zone that runs with a stack of its own, and back, until something there
+// has it open.
+func TestDladmLendsALinkToARunningZone(t *testing.T) {
+	n := newNetwork(t, world.OmniOS)
+	n.must("global", "dladm create-vnic -t -l net0 v0")
+	n.tx.State.Zones = append(n.tx.State.Zones, &world.Zone{Name: "z1", Kernel: &world.Kernel{ID: 1, State: world.ZoneRunning, Config: world.Config{IPType: "exclusive"}}})
+	no := func(property, why string) string {
+		return "dladm: warning: cannot set link property '" + property + "' on 'v0': " + why + "\n"
+	}
+	n.fails("global", "dladm set-linkprop -t -p zone=nope v0", "", no("zone", "invalid value"))
+	n.fails("global", "dladm set-linkprop -p zone=z1 v0", "", no("zone", "change cannot be persistent"))
+	n.must("global", "dladm set-linkprop -t -p zone=z1 v0")
+	n.prints("z1", "dladm show-link -p -o link", "v0\n")
+	n.prints("global", "dladm show-linkprop -c -p zone -o value v0", "z1\n")
+	n.fails("global", "dladm delete-vnic v0", "", "dladm: vnic deletion failed: link busy\n")
+	n.tx.State.Stacks["z1"] = &world.Stack{Interfaces: []*world.Interface{{Name: "v0"}}}
+	n.fails("global", "dladm reset-linkprop -t -p zone v0", "", "dladm: warning: cannot reset link property 'zone' on 'v0': link busy\n")
+	delete(n.tx.State.Stacks, "z1")
+	n.must("global", "dladm reset-linkprop -t -p zone v0", "dladm reset-linkprop -t -p zone v0", "dladm delete-vnic v0")
+}
+
 // An aggregation is shown as dladm shows one.
 func TestDladmShowsAggregations(t *testing.T) {
 	n := newNetwork(t, world.OmniOS)

@@ -138,7 +138,7 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 			"create-aggr -l net0 aggr0", "create-aggr -l net9 aggr0", "create-aggr -L never -l net1 aggr0", "create-aggr -P L2 -l net1 aggr0", "create-aggr a0",
 			"create-aggr -t -l net1 aggr0", "create-aggr -l net1 aggr0", "create-vlan -l net0 -v 7", "create-vlan -l net0 v7", "create-vlan -l v1 -v 7 vlan7",
 			"create-vlan -t -l net0 -v 7 vlan7", "create-vlan -f -l net0 -v 7 vlan7", "create-vlan -l net0 -v 4095 vlan7",
-			"set-linkprop v1", "set-linkprop -t -p zone=z1 v1", "set-linkprop -t -p mtu= v1", "set-linkprop -t -p mtu=1,mtu=2 v1", "set-linkprop -R / -p mtu=1500 v1",
+			"set-linkprop v1", "set-linkprop -t -p mtu= v1", "set-linkprop -t -p mtu=1,mtu=2 v1", "set-linkprop -R / -p mtu=1500 v1",
 		},
 		"ipadm": {
 			"nope", "set-prop -p x=1 tcp", "show-ifprop", "disable-if lo0", "show-if", "show-if -p -o state", "show-if -p -o ifname lo0", "show-addr -p",

@@ -19,6 +19,23 @@ func TestSvccfgImportsIntoTheRunningZone(t *testing.T) {
 	s.expect("@z1 svccfg import /tmp/bad.xml", "", "svccfg: couldn't parse document\n", 1)
 }
 
+// A profile that is applied to a running zone counts for the next method, each time.
+func TestSvccfgAppliesAProfileToTheRunningZone(t *testing.T) {
+	s := newSMFSled(t).boot()
+	profile := func(level string) string {
+		return `<?xml version="1.0"?><!DOCTYPE service_bundle SYSTEM "/usr/share/lib/xml/dtd/service_bundle.dtd.1"><service_bundle type="profile" name="x"><service name="site/web" type="service" version="1"><instance name="default" enabled="false">` +
+			`<property_group name="config" type="application"><propval name="level" type="astring" value="` + level + `"/></property_group></instance></service></service_bundle>`
+	}
+	for _, level := range []string{"one", "two"} {
+		s.write("/zones/z1/root/var/svc/profile/site.xml", profile(level))
+		s.expect("@z1 svccfg apply /var/svc/profile/site.xml", "", "", 0)
+		s.expect("@z1 svcprop -c -p config/level svc:/site/web:default", level+"\n", "", 0)
+	}
+	s.write("/zones/z1/root/tmp/bad.xml", "<")
+	s.expect("@z1 svccfg apply /tmp/bad.xml", "", "svccfg: couldn't parse document\n", 1)
+	s.expect("svcprop -z z1 -p config/level svc:/site/web:default", "two\n", "", 0)
+}
+
 // omicron at cf9a9ee9be seeds the repository of its base zone this way, after
 // seed_smf of illumos image-builder: the first boot then imports nothing.
 func TestSeedingARepositoryFile(t *testing.T) {

@@ -3,7 +3,9 @@ package instance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
@@ -65,6 +68,9 @@ func bootAgain(
 	next.Incarnation = &incarnation
 	p = progressOf(b, *next, seen)
 	p.profiled, p.back = true, layout.CleanSnapshots(incarnation, seen.Inv)
+	if incarnation.BootedAhead {
+		p.profiled, p.root = false, layout.UnmountedRoot(incarnation.Dataset, seen.Inv)
+	}
 	clearing = slices.Concat(leaving(old, seen), keepEvidence(s, old, seen, at, "before it is rolled back"))
 	d.Warn = unkept(b, old, seen)
 	d.Plan.Why = fmt.Sprintf("would boot the zone of instance %q again: it is as it was cloned, and is rolled back to that", old.Name)
@@ -103,31 +109,127 @@ func upBack(w *way, p progress, before string) []string {
 // sealClean writes down what the zone was before its first boot, as the plan's own step
 // found it then. Without that it is cloned again after the next boot of the sled, and
 // nothing else is lost.
-func sealClean(b layout.Blueprint, files host.Files, r record.Record, p plan.Plan) ([]ledger.Fact, error) {
-	i := slices.IndexFunc(p.Actions, func(a plan.Action) bool { return a.Step.Verb() == zfs.SnapshotTree{}.Verb() })
-	if i < 0 {
-		return nil, nil
+func sealClean(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, p plan.Plan) ([]ledger.Fact, error) {
+	datasets, err := cloned(ctx, b, h, r, p)
+	if err != nil || len(datasets) == 0 {
+		return nil, err
 	}
-	step, ok := p.Actions[i].Step.(zfs.SnapshotTree)
-	if !ok || step.Found == nil || len(*step.Found) == 0 {
-		return nil, nil
-	}
-	c, err := zone.ReadConfig(files, r.Incarnation.Zone)
+	c, err := zone.ReadConfig(h.Files(), r.Incarnation.Zone)
 	if err != nil {
 		return nil, nil // it is not proven then
 	}
 	incarnation := *r.Incarnation
-	incarnation.Clean = layout.Fingerprint(b, r, c, *step.Found)
+	incarnation.Clean = layout.Fingerprint(b, r, c, datasets)
 	r.Incarnation = &incarnation
 	facts, err := r.Facts()
 	return facts[:min(1, len(facts))], err
 }
 
+// cloned are the datasets of a zone that this plan has cloned, or taken over, with the snapshots
+// of before its first boot.
+func cloned(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, p plan.Plan) ([]zfs.Dataset, error) {
+	for _, a := range p.Actions {
+		switch step := a.Step.(type) {
+		case zfs.SnapshotTree:
+			if step.Found != nil {
+				return *step.Found, nil
+			}
+		case zone.Reconfigure:
+			if r.Incarnation.BootedAhead && layout.KeepsClean(b, r) {
+				return zfs.List(ctx, h, []string{r.Incarnation.Dataset}, nil)
+			}
+		}
+	}
+	return nil, nil
+}
+
 // sealing is sealClean for an operation, once it was decided.
 func sealing(s Settings, result *record.Record, decided *plan.Plan) func(context.Context, host.Host) ([]ledger.Fact, error) {
-	return func(_ context.Context, h host.Host) ([]ledger.Fact, error) {
-		return sealClean(s.Blueprint(), h.Files(), *result, *decided)
+	return func(ctx context.Context, h host.Host) ([]ledger.Fact, error) {
+		return sealClean(ctx, s.Blueprint(), h, *result, *decided)
 	}
+}
+
+// bootRest boots that many of the spares that are there. Nobody takes one meanwhile.
+func bootRest(d *operation.Decision, seen spareSeen, rest []record.Spare, boots int) (booted []record.Spare, err error) {
+	for _, spare := range rest[:max(0, min(len(rest), boots))] {
+		before, berr := spare.Fact()
+		spare.BootedIn, spare.ZoneID = seen.boot, 0
+		waits := spare
+		waits.Unfit = "its boot did not end"
+		begun, err := waits.Fact()
+		if err = errors.Join(err, berr); err != nil {
+			return nil, err
+		}
+		d.OnStart, d.OnUndo = append(d.OnStart, begun), append(d.OnUndo, before)
+		d.Plan.Actions = append(d.Plan.Actions, plan.Chain(append(readied(spare, seen.inv), bootAhead(spare)...)...)...)
+		booted = append(booted, spare)
+	}
+	return booted, nil
+}
+
+// readied takes a spare's zone back to what was cloned.
+func readied(spare record.Spare, inv *inventory.Inventory) []plan.Action {
+	w := way{actions: map[Stage][]plan.Action{}}
+	p := progress{root: layout.UnmountedRoot(spare.Dataset, inv), back: layout.Snapshots(spare.Incarnation(), inv, layout.CleanSnapshot)}
+	upRoot(&w, p, spare.Zonepath, upBack(&w, p, ""))
+	return w.actions[StageZone]
+}
+
+// bootAhead boots a spare's zone up to the milestone.
+func bootAhead(spare record.Spare) []plan.Action {
+	object := "zone " + spare.Zone
+	return []plan.Action{
+		{ID: "zone.boot " + spare.Zone, Object: object, Why: "ahead, for a VM to come", Change: plan.Modify, Step: zone.Boot{Name: spare.Zone}},
+		{
+			ID: "smf.await " + spare.Zone + " single-user", Object: object, Change: plan.Wait, Why: "a VM takes it as it is then",
+			Step: smf.Await{Zone: spare.Zone, Root: path.Join(spare.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online},
+		},
+	}
+}
+
+// sealSpares writes down what each spare is, as its own snapshots found it, and as which zone
+// it runs.
+func sealSpares(ctx context.Context, h host.Host, made []record.Spare, decided plan.Plan) ([]ledger.Fact, error) {
+	var facts []ledger.Fact
+	for _, spare := range made {
+		if err := sealClone(h.Files(), &spare, decided); err != nil {
+			return nil, err
+		}
+		if spare.BootedIn != "" {
+			z, _, err := zone.Find(ctx, h, spare.Zone)
+			if err != nil {
+				return nil, err
+			}
+			if z.State == zone.Running && z.ID != nil {
+				spare.ZoneID = *z.ID
+			}
+		}
+		fact, err := spare.Fact()
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, fact)
+	}
+	return facts, nil
+}
+
+// sealClone writes down what a spare that was just cloned is.
+func sealClone(files host.Files, spare *record.Spare, decided plan.Plan) error {
+	for _, a := range decided.Actions {
+		step, ok := a.Step.(zfs.SnapshotTree)
+		if !ok || step.Dataset != spare.Dataset || step.Found == nil {
+			continue
+		}
+		c, err := zone.ReadConfig(files, spare.Zone)
+		if err != nil {
+			return err
+		}
+		if home := slices.IndexFunc(*step.Found, func(d zfs.Dataset) bool { return d.Name == spare.Dataset }); home >= 0 {
+			spare.GUID, spare.Clean = (*step.Found)[home].GUID, layout.SpareFingerprint(c, *step.Found)
+		}
+	}
+	return nil
 }
 
 // madeVolumes are the volumes that were made for an instance, or would be.

@@ -37,6 +37,7 @@ type chooser struct {
 	drawn   map[string]bool  // MAC addresses that the instance itself is to have
 	leaving map[string]bool  // what they remove
 	packing layout.Packaging // of a new life
+	boot    string           // which boot of the sled this is; empty: no spare that runs is one
 
 	// unrecorded are machines that the ledger does not know: what they have is
 	// as taken as what is recorded.

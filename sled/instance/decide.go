@@ -79,6 +79,7 @@ func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Stam
 		return chooser{}, "", err
 	}
 	choose := newChooser(s, view, seen.Inv, at.ID, id)
+	choose.boot = seen.Boot
 	choose.packing = layout.PackagingFor(s.Blueprint(), kind)
 	if choose.unrecorded, err = adoption.UnrecordedZones(s.Names, view, seen.Inv); err != nil {
 		return chooser{}, "", err

@@ -74,8 +74,9 @@ type Settings struct {
 	// Bundles says where what a failed instance's zone can tell goes.
 	Bundles bundle.Settings
 
-	// Spares is how many zones are cloned ahead on each pool.
-	Spares int
+	// Spares is how many zones are cloned ahead on each pool, and SparesBooted how many of them
+	// are kept booted.
+	Spares, SparesBooted int
 
 	// Disk is the slot of the disk that a pool lies on, e.g. u2:3, as recorded; empty: it
 	// is not known. Nil: nothing is.

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -21,7 +22,8 @@ import (
 )
 
 // A spare is a zone that is cloned ahead, under a Propolis id drawn ahead. It has all that
-// does not depend on the instance; the incarnation that takes it adds the rest.
+// does not depend on the instance; the incarnation that takes it adds the rest. Some are
+// booted ahead, too: they get their links when they are taken.
 
 // JudgedSpare is a recorded spare, and why it is not wanted; empty: it is.
 type JudgedSpare struct {
@@ -29,29 +31,37 @@ type JudgedSpare struct {
 	Why string
 }
 
-// JudgeSpares judges all recorded spares. Memory is what ObserveSpareMemory has seen.
-func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, memory *system.Swap) ([]JudgedSpare, error) {
+// JudgeSpares judges all recorded spares in a boot of the sled. Memory is what ObserveSpareMemory
+// has seen.
+func (s Settings) JudgeSpares(view ledger.View, inv *inventory.Inventory, memory *system.Swap, boot string) ([]JudgedSpare, error) {
 	recorded, err := record.Spares(view)
 	if err != nil || len(recorded) == 0 {
 		return nil, err
 	}
 	c := newChooser(s, view, inv, "", "")
+	c.boot = boot
 	pools, err := inv.Pools()
 	if err != nil {
 		return nil, err
 	}
-	all, kept := make([]JudgedSpare, len(recorded)), map[string]int{}
+	all, kept, booted := make([]JudgedSpare, len(recorded)), map[string]int{}, map[string]int{}
 	for i, spare := range recorded {
 		j := JudgedSpare{Spare: spare, Why: c.spareDoubt(spare)}
-		short := shortage(pools, spare.Pool, memory)
+		short, z := shortage(pools, spare.Pool, memory), c.zone(spare)
+		runs := z.State == zone.Running
 		switch {
 		case j.Why != "":
 		case short != "":
 			j.Why = short
 		case kept[spare.Pool] >= s.Spares:
 			j.Why = fmt.Sprintf("instance.spares is %d", s.Spares)
+		case runs && booted[spare.Pool] >= s.SparesBooted:
+			j.Why = fmt.Sprintf("instance.spares_booted is %d", s.SparesBooted)
 		default:
 			kept[spare.Pool]++
+			if runs {
+				booted[spare.Pool]++
+			}
 		}
 		all[i] = j
 	}
@@ -70,18 +80,30 @@ func (c chooser) spareDoubt(spare record.Spare) string {
 	case !ok || base.Planned || base.Zone != spare.Base || !c.valid(base):
 		return "its base is not the one that zones are cloned from now"
 	}
-	return layout.SpareDoubt(c.Blueprint(), spare, c.inv)
+	return layout.SpareDoubt(c.Blueprint(), spare, c.inv, c.boot)
 }
 
-// spare is one that an incarnation on a pool may take; nil: there is none.
-func (c chooser) spare(pool string) (*record.Spare, error) {
+// zone is a spare's, as it was seen.
+func (c chooser) zone(spare record.Spare) zone.Zone {
+	z, _ := c.inv.Zone(spare.Zone)
+	return z
+}
+
+// spare is one that an incarnation may take, best one that runs already; nil: there is none.
+func (c chooser) spare(r record.Record) (found *record.Spare, err error) {
 	recorded, err := record.Spares(c.view)
 	for _, spare := range recorded {
-		if spare.Pool == pool && !c.leaving["zone "+spare.Zone] && c.spareDoubt(spare) == "" {
+		if spare.Pool != r.Spec.Pool || c.leaving["zone "+spare.Zone] || c.spareDoubt(spare) != "" {
+			continue
+		}
+		switch runs := c.zone(spare).State == zone.Running; {
+		case runs && layout.TakesBooted(c.Blueprint(), r, spare):
 			return &spare, err
+		case !runs && found == nil:
+			found = &spare
 		}
 	}
-	return nil, err
+	return found, err
 }
 
 // takeSpare gives the incarnation the zone of a spare, and says how far that zone is. Where
@@ -96,7 +118,7 @@ func takeSpare(b layout.Blueprint, choose chooser, old record.Record, next *reco
 		p.freed, err = choose.freeRoom(next.Spec.Pool)
 		return p, err
 	}
-	spare, err := choose.spare(next.Spec.Pool)
+	spare, err := choose.spare(*next)
 	if err != nil || spare == nil {
 		return p, err
 	}
@@ -105,22 +127,26 @@ func takeSpare(b layout.Blueprint, choose chooser, old record.Record, next *reco
 	next.Incarnation = &taken
 	home, _ := seen.Inv.Dataset(spare.Dataset)
 	p.dataset, p.mounted, p.private, p.configured, p.installed = true, home.Mounted, true, true, true
-	p.root = layout.UnmountedRoot(*spare, seen.Inv)
-	p.spare, p.back = spare, layout.Snapshots(taken, seen.Inv, layout.CleanSnapshot)
+	p.spare = spare
+	if choose.zone(*spare).State == zone.Running {
+		p.booted, p.settled, p.lends, next.Incarnation.BootedAhead = true, true, true, true
+		return p, nil
+	}
+	p.root, p.back = layout.UnmountedRoot(spare.Dataset, seen.Inv), layout.Snapshots(taken, seen.Inv, layout.CleanSnapshot)
 	return p, nil
 }
 
-// upRoot mounts the root of a spare from before a boot of the sled, so that the profile can be
+// upRoot mounts the root of a zone from before a boot of the sled, so that the profile can be
 // written there.
 //
 // Guess root-mounted-by-hand-boots: a sparse zone whose root `mount -F zfs` has mounted without its
 // overlays boots as one whose root its brand has mounted.
 // Check: reboot a sled with `instance.spares = 1`; `sledctl bootstrap`, `sledctl instance ensure web1`
-func upRoot(w *way, p progress, back []string) []string {
+func upRoot(w *way, p progress, zonepath string, back []string) []string {
 	if p.root == "" {
 		return back
 	}
-	step := zfs.MountLegacy{Dataset: p.root, Directory: path.Join(p.spare.Zonepath, "root")}
+	step := zfs.MountLegacy{Dataset: p.root, Directory: path.Join(zonepath, "root")}
 	return append(back, w.add(StageZone, false, plan.Action{
 		ID: step.Verb() + " " + p.root, Object: "dataset " + p.root, Why: "the sled was rebooted since it was cloned", Change: plan.Modify,
 		After: back, Step: step,
@@ -128,13 +154,14 @@ func upRoot(w *way, p progress, back []string) []string {
 }
 
 // upSpare gives a spare's zone what an instance's has.
-func upSpare(b layout.Blueprint, w *way, r record.Record, spare record.Spare) string {
+func upSpare(b layout.Blueprint, w *way, r record.Record, p progress) string {
+	spare := *p.spare
 	mark := zfs.Set{Dataset: spare.Dataset, Name: naming.PropertyInstance, Value: r.ID, Old: naming.MarkSpare, OldSource: zfs.Local}
 	marked := w.add(StageZone, false, plan.Action{
 		ID: "zfs.set-mark " + spare.Dataset, Object: "dataset " + spare.Dataset, Why: "is instance " + r.Name + "'s now", Change: plan.Modify,
 		Step: mark, Cleanup: unset(mark),
 	})
-	step := zone.Reconfigure{Name: spare.Zone, Old: layout.SpareConfig(b, spare), New: layout.ZoneConfig(b, r)}
+	step := zone.Reconfigure{Name: spare.Zone, Old: layout.SpareConfig(b, spare), New: layout.ZoneConfig(b, r), Running: p.lends}
 	return w.add(StageZone, false, plan.Action{
 		ID: step.Verb() + " " + spare.Zone, Object: "zone " + spare.Zone, Why: "a spare; instance " + r.Name + " takes it", Change: plan.Modify,
 		After: after(marked), Step: step,
@@ -181,8 +208,8 @@ type spareSeen struct {
 // SpareSubject is the lock under which spares of a pool are made.
 func SpareSubject(pool string) string { return naming.KeySpare + pool }
 
-// FillSpares makes a pool have as many spares as are wanted, and removes those that are
-// not. One that runs is left alone. A dry run is bootstrap's, whose reap says what it removes.
+// FillSpares makes a pool have as many spares as are wanted, boots as many of them as are wanted,
+// and removes those that are not. One that somebody else has booted is left alone. A dry run is bootstrap's, whose reap says what it removes.
 func (s Settings) FillSpares(ctx context.Context, env operation.Env, pool string, dryRun bool) (operation.Report, error) {
 	var made []record.Spare
 	var decided plan.Plan
@@ -194,8 +221,8 @@ func (s Settings) FillSpares(ctx context.Context, env operation.Env, pool string
 			decided = d.Plan
 			return d, err
 		},
-		Seal: func(_ context.Context, h host.Host) ([]ledger.Fact, error) {
-			return sealSpares(h.Files(), made, decided)
+		Seal: func(ctx context.Context, h host.Host) ([]ledger.Fact, error) {
+			return sealSpares(ctx, h, made, decided)
 		},
 	})
 }
@@ -227,51 +254,73 @@ func (s Settings) lookAtSpares(ctx context.Context, env operation.Env, h host.Ho
 // incarnation takes one.
 func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.Stamp, pool string, removes bool) (operation.Decision, []record.Spare, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
-	all, err := s.JudgeSpares(view, seen.inv, seen.memory)
+	all, err := s.JudgeSpares(view, seen.inv, seen.memory, seen.boot)
 	if err != nil {
 		return d, nil, err
 	}
 	c := newChooser(s, view, seen.inv, at.ID, "")
-	wanted, gone := s.Spares, GivenUp{}
-	for _, spare := range all {
-		switch z, _ := seen.inv.Zone(spare.Zone); {
-		case spare.Pool != pool || z.State == zone.Running || c.reaped(view, spare.Spare):
-		case spare.Why == "":
-			wanted--
-		case removes:
-			if err := gone.add(spare.Spare, seen.inv, spare.Why); err != nil {
-				return d, nil, err
-			}
-		}
+	run, rest, gone, err := c.sortSpares(all, pool, seen, removes)
+	if err != nil {
+		return d, nil, err
 	}
+	wanted, boots := s.Spares-run-len(rest), min(s.Spares, s.SparesBooted)-run
 	d.OnStart, d.OnSuccess, d.Intent.Removes, d.Plan.Actions = gone.Begun, gone.Ended, gone.Removes, gone.Actions
 	pools, err := seen.inv.Pools()
 	if err != nil {
 		return d, nil, err
 	}
 	if short := shortage(pools, pool, seen.memory); short != "" && s.Spares > 0 {
-		wanted, d.Plan.Why = 0, "no spares are kept on pool "+pool+": "+short
+		wanted, boots, d.Plan.Why = 0, 0, "no spares are kept on pool "+pool+": "+short
 	}
 	base, ok := s.Base(view, pool)
 	if !seen.cloned || !ok || !base.Planned && !c.valid(base) || !c.takesSpares(pool) {
 		wanted = 0
 	}
-	var made []record.Spare
+	made, err := bootRest(&d, seen, rest, boots)
+	boots -= len(made)
 	for n := range max(wanted, 0) {
 		spare := c.newSpare(base, pool, seen.boot, n)
-		fact, err := spare.Fact()
-		if err != nil {
-			return d, nil, err
+		if n < boots {
+			spare.BootedIn = seen.boot
 		}
-		made, d.OnStart, d.OnUndo = append(made, spare), append(d.OnStart, fact), append(d.OnUndo, spare.Forget())
-		d.Intent.Makes, d.Intent.Base = append(d.Intent.Makes, spare.Objects()...), base.Zone
-		d.Plan.Actions = append(d.Plan.Actions, s.cloneAhead(spare)...)
-		if d.Plan.Drawn == nil {
-			d.Plan.Drawn = map[string]string{}
-		}
-		d.Plan.Drawn[spare.PropolisID] = fmt.Sprintf("SPARE%d-UUID", n)
+		made, err = append(made, spare), errors.Join(err, makeSpare(s.Blueprint(), &d, spare, n))
 	}
-	return d, made, nil
+	return d, made, err
+}
+
+// sortSpares counts the spares of a pool that run and are wanted, finds the others that are, and gives up the
+// rest. Those that somebody else works on, or has booted, are not touched.
+func (c chooser) sortSpares(all []JudgedSpare, pool string, seen spareSeen, removes bool) (run int, rest []record.Spare, gone GivenUp, err error) {
+	for _, spare := range all {
+		switch z := c.zone(spare.Spare); {
+		case spare.Pool != pool || foreignBoot(spare.Spare, z, seen.boot) || c.reaped(c.view, spare.Spare):
+		case spare.Why == "" && z.State == zone.Running:
+			run++
+		case spare.Why == "":
+			rest = append(rest, spare.Spare)
+		case removes:
+			err = errors.Join(err, gone.add(spare.Spare, seen.inv, spare.Why))
+		}
+	}
+	return run, rest, gone, err
+}
+
+// makeSpare adds the n-th new spare to a decision.
+func makeSpare(b layout.Blueprint, d *operation.Decision, spare record.Spare, n int) error {
+	fact, err := spare.Fact()
+	d.OnStart, d.OnUndo = append(d.OnStart, fact), append(d.OnUndo, spare.Forget())
+	d.Intent.Makes, d.Intent.Base = append(d.Intent.Makes, spare.Objects()...), spare.Base
+	d.Plan.Actions = append(d.Plan.Actions, cloneAhead(b, spare)...)
+	if d.Plan.Drawn == nil {
+		d.Plan.Drawn = map[string]string{}
+	}
+	d.Plan.Drawn[spare.PropolisID] = fmt.Sprintf("SPARE%d-UUID", n)
+	return err
+}
+
+// foreignBoot reports whether a spare runs that sledctl has not booted in this boot of the sled.
+func foreignBoot(spare record.Spare, z zone.Zone, boot string) bool {
+	return z.State == zone.Running && !layout.BootedAhead(spare, z, boot)
 }
 
 // GivenUp is what removes spares. Begun is written first, so that no incarnation takes one,
@@ -295,11 +344,12 @@ func giveUp(spare record.Spare, inv *inventory.Inventory, why string) (GivenUp, 
 	}, err
 }
 
-// GiveUpSpares removes the spares that were cloned from a base and do not run.
-func GiveUpSpares(view ledger.View, inv *inventory.Inventory, base string) (all GivenUp, err error) {
+// GiveUpSpares removes the spares that were cloned from a base, but for those that somebody else
+// has booted.
+func GiveUpSpares(view ledger.View, inv *inventory.Inventory, base, boot string) (all GivenUp, err error) {
 	recorded, err := record.Spares(view)
 	for _, spare := range recorded {
-		if z, _ := inv.Zone(spare.Zone); spare.Base != base || z.State == zone.Running {
+		if z, _ := inv.Zone(spare.Zone); spare.Base != base || foreignBoot(spare, z, boot) {
 			continue
 		}
 		if err := all.add(spare, inv, "its base is retired"); err != nil {
@@ -317,10 +367,20 @@ func (all *GivenUp) add(spare record.Spare, inv *inventory.Inventory, why string
 	return err
 }
 
-// FewSpares reports whether fewer spares of a pool are recorded than are wanted.
+// FewSpares reports whether fewer spares of a pool are recorded than are wanted, or fewer that
+// run.
 func (s Settings) FewSpares(view ledger.View, pool string) bool {
 	recorded, err := record.Spares(view)
-	return err == nil && s.Spares > len(slices.DeleteFunc(recorded, func(r record.Spare) bool { return r.Pool != pool || r.Unfit != "" }))
+	there, booted := 0, 0
+	for _, r := range recorded {
+		if r.Pool != pool || r.Unfit != "" {
+			continue
+		}
+		if there++; r.ZoneID != 0 {
+			booted++
+		}
+	}
+	return err == nil && (s.Spares > there || min(s.Spares, s.SparesBooted) > booted)
 }
 
 // reaped reports whether an operation on something else, a reap, removes a spare.
@@ -355,51 +415,27 @@ func because(actions []plan.Action, why string) []plan.Action {
 }
 
 // cloneAhead makes one spare.
-func (s Settings) cloneAhead(spare record.Spare) []plan.Action {
-	zoned, b := "zone "+spare.Zone, s.Blueprint()
+func cloneAhead(b layout.Blueprint, spare record.Spare) []plan.Action {
+	zoned := "zone " + spare.Zone
 	clone := installZone(b, spare.Incarnation(), nil, nil)
 	kept := keepClean(spare.Incarnation(), layout.CleanSnapshot, nil)
 	kept.BestEffort, kept.Why = false, "for the VM that takes it"
-	return plan.Chain(
-		plan.Action{
+	chain := []plan.Action{
+		{
 			ID: "zfs.create " + spare.Dataset, Object: "dataset " + spare.Dataset, Why: "zonepath of a spare, marked as sledctl's", Change: plan.Create,
 			Step: zfs.Create{
 				Dataset: spare.Dataset, Mountpoint: spare.Zonepath, Mode: layout.ZonepathMode,
 				Properties: []zfs.Property{{Name: naming.PropertyInstance, Value: naming.MarkSpare}},
 			},
 		},
-		plan.Action{
+		{
 			ID: "zone.configure " + spare.Zone, Object: zoned, Why: "a spare of pool " + spare.Pool, Change: plan.Create,
 			Step: zone.Configure{Name: spare.Zone, Config: layout.SpareConfig(b, spare)},
 		},
 		clone, kept,
-	)
-}
-
-// sealSpares writes down what each spare is, as its own snapshots found it.
-func sealSpares(files host.Files, made []record.Spare, decided plan.Plan) ([]ledger.Fact, error) {
-	var facts []ledger.Fact
-	for _, spare := range made {
-		for _, a := range decided.Actions {
-			step, ok := a.Step.(zfs.SnapshotTree)
-			if !ok || step.Dataset != spare.Dataset || step.Found == nil {
-				continue
-			}
-			c, err := zone.ReadConfig(files, spare.Zone)
-			if err != nil {
-				return nil, err
-			}
-			home := slices.IndexFunc(*step.Found, func(d zfs.Dataset) bool { return d.Name == spare.Dataset })
-			if home < 0 {
-				continue
-			}
-			spare.GUID, spare.Clean = (*step.Found)[home].GUID, layout.SpareFingerprint(c, *step.Found)
-			fact, err := spare.Fact()
-			if err != nil {
-				return nil, err
-			}
-			facts = append(facts, fact)
-		}
 	}
-	return facts, nil
+	if spare.BootedIn != "" {
+		chain = append(chain, bootAhead(spare)...)
+	}
+	return plan.Chain(chain...)
 }

@@ -63,9 +63,11 @@ type progress struct {
 	back []zfs.Dataset
 	// without are images that the host lacks, and that the zone is installed without.
 	without []string
+	// lends says that the zone runs and has no links yet.
+	lends bool
 	// spare is the one whose zone is taken; nil: none is.
 	spare *record.Spare
-	root  string // of the spare, where that is to be mounted
+	root  string // of the zone, where that is to be mounted
 	// freed are those that are removed so that there is room.
 	freed     GivenUp
 	settled   bool // the milestone
@@ -116,8 +118,13 @@ func bringUpActions(b layout.Blueprint, r record.Record, p progress, arrive *pro
 	links := upVNICs(b, &w, r, p)
 	zoned := upZone(b, &w, r, p)
 	booted, held := upBoot(&w, r, p, append(links, zoned...))
+	applied := ""
+	if p.lends {
+		booted, held, applied = upBooted(&w, r, p)
+		held = append(held, zoned...)
+	}
 	addressed := upAddress(b, &w, r, p, booted)
-	started := upPropolis(b, &w, r, p, addressed)
+	started := upPropolis(b, &w, r, p, after(addressed, applied))
 	upMachine(b, &w, r, p, request, arrive, after(append(held, started)...))
 	if p.spare != nil {
 		w.unsetMemo(r.Incarnation.Dataset)
@@ -189,9 +196,9 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 	})
 	installed := w.add(StageZone, p.installed, installZone(b, incarnation, p.without, after(dataset, configured)))
 	recapped := upCap(w, p)
-	back := upRoot(w, p, upBack(w, p, dataset))
+	back := upRoot(w, p, incarnation.Zonepath, upBack(w, p, dataset))
 	if p.spare != nil {
-		configured = upSpare(b, w, r, *p.spare)
+		configured = upSpare(b, w, r, p)
 		installed = ""
 	}
 	profiled := w.add(StageZone, p.profiled, plan.Action{
@@ -199,7 +206,7 @@ func upZone(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 		Step: smf.WriteProfile{Root: path.Join(incarnation.Zonepath, "root"), Profile: layout.ProfileOf(b, r)},
 	})
 	snapshots := layout.SnapshotOf(incarnation)
-	kept := w.add(StageZone, p.installed && p.spare == nil || !layout.KeepsClean(b, r), keepClean(incarnation, snapshots, after(lastOf(profiled, installed))))
+	kept := w.add(StageZone, p.installed && p.spare == nil || p.lends || !layout.KeepsClean(b, r), keepClean(incarnation, snapshots, after(lastOf(profiled, installed))))
 	if p.spare != nil {
 		back = append(back, configured)
 	}
@@ -255,7 +262,9 @@ func upBoot(w *way, r record.Record, p progress, before []string) (last string, 
 		ID: "zone.boot " + incarnation.Zone, Object: "zone " + incarnation.Zone, Change: plan.Modify, After: after(before...),
 		Step: zone.Boot{Name: incarnation.Zone},
 	})
-	held = upLimits(w, r, p, booted)
+	if !p.lends {
+		held = upLimits(w, r, incarnation.Guests, p, booted)
+	}
 	settled := w.add(StageBoot, p.settled, plan.Action{
 		ID: "smf.await " + incarnation.Zone + " single-user", Object: "zone " + incarnation.Zone, Change: plan.Wait, After: after(booted),
 		Why: "earlier commands race with its boot", Step: smf.Await{Zone: incarnation.Zone, Root: path.Join(incarnation.Zonepath, "root"), FMRI: layout.Milestone, State: smf.Online},
@@ -263,15 +272,36 @@ func upBoot(w *way, r record.Record, p progress, before []string) (last string, 
 	return lastOf(settled, booted), held
 }
 
+// upBooted gives a zone that runs already what it would have had as it booted. Addresses wait
+// for last, the control link, and the start of Propolis for the profile.
+func upBooted(w *way, r record.Record, p progress) (last string, held []string, applied string) {
+	incarnation, object := *r.Incarnation, "zone "+r.Incarnation.Zone
+	lent := map[string]string{}
+	for _, v := range incarnation.VNICs() {
+		lent[v.Name] = w.add(StageBoot, false, plan.Action{
+			ID: "vnic.lend " + v.Name, Object: "vnic " + v.Name, Why: "its zone runs already", Change: plan.Modify, After: after("vnic.create " + v.Name),
+			Step: vnic.Lend{Name: v.Name, MAC: v.MAC, Over: v.Over, Zone: incarnation.Zone},
+		})
+	}
+	for _, v := range incarnation.Guests {
+		held = append(held, upLimits(w, r, []record.VNIC{v}, p, lent[v.Name])...)
+	}
+	applied = w.add(StageBoot, false, plan.Action{
+		ID: "smf.apply-profile " + incarnation.Zone, Object: object, Why: "its zone runs already", Change: plan.Modify,
+		After: after("smf.write-profile " + incarnation.Zone), Step: smf.ApplyProfile{Zone: incarnation.Zone},
+	})
+	return lent[incarnation.Control.Name], held, applied
+}
+
 // upLimits holds the guest NICs to their limits: each boot of the zone begins without. They are
 // changed while the VM runs, too.
-func upLimits(w *way, r record.Record, p progress, booted string) []string {
+func upLimits(w *way, r record.Record, guests []record.VNIC, p progress, booted string) []string {
 	why := "its guest sends from its own addresses only"
 	if p.relimited {
 		why = "as is asked for; the VM runs on"
 	}
 	var ids []string
-	for _, v := range r.Incarnation.Guests {
+	for _, v := range guests {
 		if v.Port {
 			continue
 		}
@@ -319,19 +349,19 @@ func upAddress(b layout.Blueprint, w *way, r record.Record, p progress, before s
 }
 
 // upPropolis starts the server.
-func upPropolis(b layout.Blueprint, w *way, r record.Record, p progress, before string) string {
+func upPropolis(b layout.Blueprint, w *way, r record.Record, p progress, before []string) string {
 	incarnation := *r.Incarnation
 	target := layout.TargetOf(b, r)
-	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
-		return lastOf(
-			w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step}),
-			before,
-		)
+	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before ...string) string {
+		return lastOf(append(after(
+			w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before...), Step: step})),
+			before...,
+		)...)
 	}
 	fmri, byItself := layout.ServiceFMRI(b, r), layout.PackagingOf(b, incarnation).ByItself
 	at := act(
 		StageStart, p.enabled || byItself && !p.booted, "smf.enable "+incarnation.Zone, "", plan.Modify,
-		smf.Enable{Zone: incarnation.Zone, FMRI: fmri, Temporary: true}, before,
+		smf.Enable{Zone: incarnation.Zone, FMRI: fmri, Temporary: true}, before...,
 	)
 	at = act(
 		StageStart, p.online, "smf.await "+incarnation.Zone+" propolis", "", plan.Wait,

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/adoption"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -80,7 +81,7 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 	case recorded:
 		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
 	case ahead || isSpare(z, f):
-		o.Verdict, o.Reason = spareVerdict(spare, ahead, z)
+		o.Verdict, o.Reason = spareVerdict(spare, ahead, z, k.boot)
 	case adoption.Adoptable(owner, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
 	case record.Resting(owner, z) && !k.knows(owner.Instance):
@@ -99,14 +100,18 @@ func isSpare(z zone.Zone, f Findings) bool {
 }
 
 // spareVerdict judges a zone that is cloned ahead, and that no instance has.
-func spareVerdict(spare instance.JudgedSpare, recorded bool, z zone.Zone) (Verdict, string) {
+func spareVerdict(spare instance.JudgedSpare, recorded bool, z zone.Zone, boot string) (Verdict, string) {
+	booted := layout.BootedAhead(spare.Spare, z, boot)
 	switch {
-	case z.State == zone.Running:
-		return InUse, "a spare; it runs, which no spare should"
+	case z.State == zone.Running && !booted:
+		return InUse, "a spare; it runs, and sledctl has not booted it"
 	case !recorded:
 		return Orphan, "a spare that the ledger does not know"
 	case spare.Why != "":
 		return Orphan, "a spare of pool " + spare.Pool + "; " + spare.Why
+	}
+	if booted {
+		return Spare, "of pool " + spare.Pool + ", booted, for the next new VM"
 	}
 	return Spare, "of pool " + spare.Pool + ", for the next new VM"
 }

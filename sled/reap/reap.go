@@ -43,7 +43,7 @@ type Settings struct {
 	BootsAgain func(ledger.View, record.Record, *inventory.Inventory) bool
 	// JudgeSpares reports which recorded spares are wanted, and why the others are not;
 	// nil: all are.
-	JudgeSpares func(view ledger.View, inv *inventory.Inventory, memory *system.Swap) ([]instance.JudgedSpare, error)
+	JudgeSpares func(view ledger.View, inv *inventory.Inventory, memory *system.Swap, boot string) ([]instance.JudgedSpare, error)
 }
 
 // seen is the sled, and the boot that it is in.
@@ -131,7 +131,7 @@ func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(sub
 func (k known) learnSpares(s Settings, view ledger.View, got seen) error {
 	judge := s.JudgeSpares
 	if judge == nil {
-		judge = func(view ledger.View, _ *inventory.Inventory, _ *system.Swap) (all []instance.JudgedSpare, err error) {
+		judge = func(view ledger.View, _ *inventory.Inventory, _ *system.Swap, _ string) (all []instance.JudgedSpare, err error) {
 			spares, err := record.Spares(view)
 			for _, spare := range spares {
 				all = append(all, instance.JudgedSpare{Spare: spare})
@@ -139,7 +139,7 @@ func (k known) learnSpares(s Settings, view ledger.View, got seen) error {
 			return all, err
 		}
 	}
-	all, err := judge(view, got.inv, got.memory)
+	all, err := judge(view, got.inv, got.memory, got.boot)
 	for _, spare := range all {
 		k.spares[spare.Zone] = spare
 	}

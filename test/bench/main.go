@@ -124,6 +124,7 @@ func (b bench) measurements() []measurement {
 		{"instance ensure, nothing to do", b.idleEnsure},
 		{"waits", b.waits},
 		{"instance ensure against its longest chain", b.longestChain},
+		{"instance ensure from spares", b.fromSpares},
 		{"the morning of forty VMs", b.morning},
 		{"instance list", b.lists},
 		{"events", b.events},

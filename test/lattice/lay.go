@@ -245,8 +245,11 @@ func (r Row) configReservoir() string {
 }
 
 func (r Row) configSpares() string {
-	if r.Is(Spares) == None {
+	switch r.Is(Spares) {
+	case None:
 		return ""
+	case Booted:
+		return "spares = 1\nspares_booted = 1\n"
 	}
 	return "spares = 1\n"
 }
@@ -258,6 +261,11 @@ func (r Row) Enlarged() Row { return r.With(map[string]string{Reservoir: Enough}
 
 // Spareless is the row without spares.
 func (r Row) Spareless() Row { return r.With(map[string]string{Spares: None}) }
+
+// BootsWithMore reports whether the first machine has what a zone gets only as it boots.
+func (r Row) BootsWithMore() bool {
+	return !r.Has(VMDisks, None, Crucible) || r.Is(CPUs) == Capped || r.Is(NICs) == InVPC
+}
 
 // bootSteps lay out what a root on a RAM disk does not remember.
 func (r Row) bootSteps() (steps []step) {

@@ -350,7 +350,8 @@ func (s *laid) meddleWithSpares() (look func()) {
 	return func() {
 		s.T.Helper()
 		zone := s.zones()[s.row.Machines()[0]]
-		if zonepath, took := spares[zone]; took == (how == lattice.Configured || len(spares) == 0) {
+		not := how == lattice.Configured || len(spares) == 0 || how == lattice.Booted && s.row.BootsWithMore()
+		if zonepath, took := spares[zone]; took == not {
 			s.T.Fatalf("%v: its zone is %s, the spares were %v", s.row, zone, spares)
 		} else if _, err := s.Host().Files().Stat(zonepath + "/root/var/written"); took && err == nil {
 			s.T.Fatalf("%v: zone %s has what somebody wrote to it before it was taken", s.row, zone)

@@ -86,6 +86,7 @@ const (
 	AsTheyWere = "as they were"
 	Configured = "configured by somebody"
 	Written    = "written to by somebody"
+	Booted     = "booted"
 )
 
 // Dimension is one thing in which sleds or machines differ.
@@ -130,7 +131,7 @@ func Sleds() Table {
 			{Neighbours, []string{None, SledAgents, NearMisses, VMsOfOther}},
 			{Latencies, []string{None, Helios2021}},
 			{Rebooted, []string{AsTheyWere, Configured, Written}},
-			{Spares, []string{None, AsTheyWere, Configured, Written}},
+			{Spares, []string{None, AsTheyWere, Configured, Written, Booted}},
 		},
 		Never: []Never{
 			{never{Packaging: {Lofs}, Mode: {Helios, RAMDisk}}, "the base zone is of the sparse brand, which only OmniOS has"},

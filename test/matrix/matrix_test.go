@@ -76,6 +76,9 @@ func rows() []row {
 		{name: "ensure from a spare", config: spared(), line: sledtest.Web1, then: []string{"bootstrap"}, stays: true},
 		{name: "ensure from a spare after a reboot", config: spared(), adds: true, ready: []string{"REBOOT", "bootstrap"}, line: sledtest.Web1, then: []string{"bootstrap"}, stays: true},
 		{name: "spares filled up", config: spared(), adds: true, ready: []string{"reap --all --yes"}, line: "bootstrap", ends: []string{"reap --all --yes"}, stays: true},
+		{name: "ensure from a booted spare", config: booted(), line: sledtest.Web1, then: []string{"bootstrap"}, stays: true},
+		{name: "spares booted", config: booted(), adds: true, ready: []string{"reap --all --yes"}, line: "bootstrap", ends: []string{"reap --all --yes"}, stays: true},
+		{name: "spares booted after a reboot", config: booted(), adds: true, alters: true, ready: []string{"REBOOT"}, line: "bootstrap", ends: []string{"reap --all --yes"}, stays: true},
 		{name: "ensure from images", fits: fromImages, line: sledtest.Web1},
 		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},
 		{name: "ensure in a VPC", mode: world.Helios, config: sledtest.VPCConfig, noBoot: true, line: inVPC},
@@ -156,6 +159,9 @@ func rows() []row {
 
 // spared is tuned with one spare on each pool.
 func spared() string { return sledtest.TunedConfig + "[instance]\nspares = 1\n" }
+
+// booted is spared with that spare booted.
+func booted() string { return spared() + "spares_booted = 1\n" }
 
 // withLocalDisks is tuned with room for local disks; localDisk makes one that is encrypted.
 func withLocalDisks() string {

@@ -115,6 +115,21 @@ func ofInstances() []Mutant {
 			Found: script("spares", "a VM could not use it"),
 		},
 		{
+			Name:  "a spare that somebody has booted again is taken",
+			Plant: []Patch{{"sled/instance/layout/spare.go", "s.ZoneID == *z.ID)", "s.ZoneID == *z.ID || MUTANT)"}},
+			Found: unit("commands", "TestABootedSpareThatSomebodyHasBootedIsNotTaken", "the spare is"),
+		},
+		{
+			Name:  "a spare whose boot did not end is taken",
+			Plant: []Patch{{"sled/instance/layout/spare.go", "BootedAhead(s, z, boot) && s.ZoneID == 0:", "BootedAhead(s, z, boot) && s.ZoneID == 0 && !MUTANT:"}, {"sled/instance/again.go", "waits.Unfit = \"its boot did not end\"", "waits.Unfit = map[bool]string{false: \"its boot did not end\"}[MUTANT]"}},
+			Found: unit("commands", "TestASpareWhoseBootDidNotEndIsReplaced", "killed at"),
+		},
+		{
+			Name:  "a VM with a disk takes a zone that runs",
+			Plant: []Patch{{"sled/instance/spare.go", "case runs && layout.TakesBooted(", "case runs && MUTANT || runs && layout.TakesBooted("}},
+			Found: unit("commands", "TestAVMFromABootedSpareIsUpAtOnce", "in zone"),
+		},
+		{
 			Name:    "an ensure does not look for marks that no record accounts for",
 			Plant:   []Patch{{"sled/instance/observed.go", `return id != "" && id ==`, `return MUTANT && d.User[naming.PropertyBase].Value == "" || id != "" && id ==`}},
 			Found:   script("instance_unrecorded", "exit 0, want 8"),
@@ -174,7 +189,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:    "a guest NIC is held when its instance is new only",
-			Plant:   []Patch{{"sled/instance/up.go", "range r.Incarnation.Guests {", "range r.Incarnation.Guests { if MUTANT && r.Generation > 0 { continue };"}},
+			Plant:   []Patch{{"sled/instance/up.go", "range guests {", "range guests { if MUTANT && r.Generation > 0 { continue };"}},
 			Found:   By{"commands", "^TestAGuestSendsAsNobodyElse$/^the_sled_reboots$", "sends from another MAC address", 0},
 			Besides: true,
 		},

@@ -102,7 +102,12 @@ func (d *dladmCall) setLinkprop() cli.Reply {
 	if l == nil {
 		return d.die("link %s is not valid: %s", name, network.LinkNotFound)
 	}
-	err := d.change(func() error { return network.SetLinkProperty(d.tx, l, property, value, given.Has('t')) })
+	err := d.change(func() error {
+		if property == "zone" {
+			return network.SetLinkZone(d.tx, l, value, given.Has('t'))
+		}
+		return network.SetLinkProperty(d.tx, l, property, value, given.Has('t'))
+	})
 	if possible, bad := errors.AsType[*network.OneOfError](err); bad {
 		return d.die("warning: link property '%s' must be one of: %s", property, possible.Possible)
 	}
@@ -118,6 +123,12 @@ func (d *dladmCall) resetLinkprop() cli.Reply {
 	if l == nil {
 		return d.die("link %s is not valid: %s", name, network.LinkNotFound)
 	}
-	err := d.change(func() error { network.ResetLinkProperty(d.tx, l, property); return nil })
+	err := d.change(func() error {
+		if property == "zone" {
+			return network.SetLinkZone(d.tx, l, world.GlobalZone, true)
+		}
+		network.ResetLinkProperty(d.tx, l, property)
+		return nil
+	})
 	return d.ended(err, fmt.Sprintf("warning: cannot reset link property '%s' on '%s'", property, name))
 }

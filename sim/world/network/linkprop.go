@@ -105,7 +105,7 @@ func checkMTU(tx *world.Tx, l *world.Link, value string) error {
 
 // CanSetLink says whether the simulated sled lets a property be set.
 func CanSetLink(property string) bool {
-	return property == "mtu" || property == "protection" || property == "allowed-ips" || property == "maxbw"
+	return slices.Contains([]string{"mtu", "protection", "allowed-ips", "maxbw", "zone"}, property)
 }
 
 // OneOfError is a value that is none of those that a property can have (DLADM_STATUS_BADVAL).
@@ -147,6 +147,27 @@ func bandwidth(value string) (string, error) {
 		return "", LinkMinMaxBW
 	}
 	return fmt.Sprintf("%12s", fmt.Sprintf("%5d", n)), nil
+}
+
+// SetLinkZone moves a link into a zone that runs with a stack of its own, or back into the
+// global zone, as zoneadmd does (check_zone and set_zone in
+// usr/src/lib/libdladm/common/linkprop.c). The property is never persistent (PD_TEMPONLY).
+//
+// Guess zone-without-values: a value of the link property `zone` that is refused is "invalid
+// value", without a list of those that there are.
+// Check: `dladm set-linkprop -t -p zone=nope LINK`
+func SetLinkZone(tx *world.Tx, l *world.Link, zone string, temporary bool) error {
+	if !temporary {
+		return LinkTempOnly
+	}
+	if zone == world.GlobalZone {
+		return returnLink(tx, l)
+	}
+	z := tx.FindZone(zone)
+	if z == nil || z.Kernel == nil || z.Kernel.Config.IPType != "exclusive" {
+		return LinkBadVal
+	}
+	return LendLink(tx, zone, l.Name)
 }
 
 // SetLinkProperty sets a property of a link (dladm_set_linkprop in

@@ -25,6 +25,8 @@ const (
 	LinkExists         LinkStatus = "object already exists"
 	LinkBusy           LinkStatus = "link busy"
 	LinkBadArg         LinkStatus = "invalid argument"
+	LinkBadVal         LinkStatus = "invalid value"
+	LinkTempOnly       LinkStatus = "change cannot be persistent"
 	LinkMinMaxBW       LinkStatus = "minimum value for maxbw is 1200K"
 	LinkDenied         LinkStatus = "permission denied"
 	LinkMACInUse       LinkStatus = "MAC address is already in use"
@@ -111,6 +113,21 @@ func LendLink(tx *world.Tx, zone, name string) error {
 	}
 	tx.TouchLink(l)
 	l.Zone = zone
+	return nil
+}
+
+// returnLink gives one link that was lent back to the global zone.
+func returnLink(tx *world.Tx, l *world.Link) error {
+	switch own := FindLink(tx, l.Name); {
+	case l.Zone == "":
+		return nil
+	case linkOpen(tx, l):
+		return LinkBusy
+	case own != l && own.Zone == "":
+		return LinkExists
+	}
+	tx.TouchLink(l)
+	l.Zone = ""
 	return nil
 }
 

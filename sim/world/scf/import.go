@@ -95,8 +95,9 @@ func (e Entity) merge(groups Groups) {
 }
 
 // Apply puts a profile into the repository: what it names becomes what it
-// says. Instances that do not exist are passed over, with a warning under -v.
-func (r *Repository) Apply(profile []*Service) {
+// says. Instances that do not exist are passed over, with a warning under -v. It returns
+// the full names of those that were touched.
+func (r *Repository) Apply(profile []*Service) (touched []string) {
 	for _, from := range profile {
 		for _, i := range from.Instances {
 			e, ok := r.Lookup(from.InstanceFMRI(i))
@@ -109,8 +110,10 @@ func (r *Repository) Apply(profile []*Service) {
 				}
 			}
 			e.Instance.Refresh()
+			touched = append(touched, e.FMRI())
 		}
 	}
+	return touched
 }
 
 // Cleanup deletes the services whose manifests are all gone, and the hashes of these

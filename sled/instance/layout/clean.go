@@ -25,7 +25,7 @@ const ReadySnapshot = "sledctl-ready"
 
 // SnapshotOf is what the snapshots of before the first boot of an incarnation's zone are called.
 func SnapshotOf(incarnation record.Incarnation) string {
-	if incarnation.Spare {
+	if incarnation.Spare && !incarnation.BootedAhead {
 		return ReadySnapshot
 	}
 	return CleanSnapshot

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/inventory"
@@ -30,12 +31,12 @@ func SpareDatasets(s record.Spare, inv *inventory.Inventory) []zfs.Dataset {
 	return DatasetsOf(s.Incarnation(), inv)
 }
 
-// UnmountedRoot is the file system of a spare's root where that is not mounted, as after a boot
+// UnmountedRoot is the file system of the root of a zone with that dataset where that is not mounted, as after a boot
 // of the sled in which its pool was still locked when svc:/system/zones mounted the roots of
 // zones; empty: it is mounted, or there is none.
-func UnmountedRoot(s record.Spare, inv *inventory.Inventory) string {
-	for _, d := range inv.Below(s.Dataset + "/ROOT") {
-		direct := strings.Count(d.Name, "/") == strings.Count(s.Dataset, "/")+2
+func UnmountedRoot(dataset string, inv *inventory.Inventory) string {
+	for _, d := range inv.Below(dataset + "/ROOT") {
+		direct := strings.Count(d.Name, "/") == strings.Count(dataset, "/")+2
 		if direct && d.Type == zfs.TypeFilesystem && d.Mountpoint == "legacy" && !d.Mounted {
 			return d.Name
 		}
@@ -43,9 +44,27 @@ func UnmountedRoot(s record.Spare, inv *inventory.Inventory) string {
 	return ""
 }
 
-// SpareDoubt is why a spare is not proven to be as it was cloned; empty: it is proven.
-// Whether its base is still valid is for the caller to know.
-func SpareDoubt(b Blueprint, s record.Spare, inv *inventory.Inventory) string {
+// BootedAhead reports whether a spare's zone runs since sledctl booted it, in this boot of the sled.
+func BootedAhead(s record.Spare, z zone.Zone, boot string) bool {
+	return z.State == zone.Running && z.ID != nil && s.BootedIn != "" && s.BootedIn == boot && (s.ZoneID == 0 || s.ZoneID == *z.ID)
+}
+
+// TakesBooted reports whether an instance can have a zone that runs already: a file system, a
+// device and a cap are part of a zone's configuration as it boots, and a port of OPTE is not
+// moved.
+//
+// Guess no-live-reconfiguration: illumos gives a running zone no file system and no device; a cap
+// could be set by prctl(1).
+// Check: `zoneadm -z ZONE` has no subcommand that applies a configuration
+func TakesBooted(b Blueprint, r record.Record, s record.Spare) bool {
+	wanted, has := ZoneConfig(b, r), SpareConfig(b, s)
+	wanted.Attrs, wanted.Nets, wanted.Zonepath = has.Attrs, has.Nets, has.Zonepath
+	return len(zone.Compare(wanted, has)) == 0 && !slices.ContainsFunc(r.Incarnation.Guests, func(v record.VNIC) bool { return v.Port })
+}
+
+// SpareDoubt is why a spare is not proven to be as it was cloned, or to run since it was booted
+// in this boot of the sled; empty: it is proven. Whether its base is still valid is for the caller to know.
+func SpareDoubt(b Blueprint, s record.Spare, inv *inventory.Inventory, boot string) string {
 	z, there := inv.Zone(s.Zone)
 	c, _ := inv.Config(s.Zone)
 	home, _ := inv.Dataset(s.Dataset)
@@ -57,7 +76,9 @@ func SpareDoubt(b Blueprint, s record.Spare, inv *inventory.Inventory) string {
 		return "it was never finished"
 	case !there:
 		return "its zone is missing"
-	case z.State != zone.Installed:
+	case BootedAhead(s, z, boot) && s.ZoneID == 0:
+		return "its boot did not end"
+	case z.State != zone.Installed && !BootedAhead(s, z, boot):
 		return "its zone is " + string(z.State)
 	case s.Brand == packaging.Brand || len(zone.Compare(SpareConfig(b, s), c)) > 0:
 		return "its zone's configuration differs"

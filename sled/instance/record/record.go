@@ -109,6 +109,9 @@ type Incarnation struct {
 	// Spare is set if its zone was a spare: it has snapshots of then, without a profile,
 	// and others of before its first boot.
 	Spare bool `json:"spare,omitempty"`
+	// BootedAhead is set if that spare ran when it was taken: only the snapshots without a profile
+	// are of before its first boot.
+	BootedAhead bool `json:"booted_ahead,omitempty"`
 	// Rolling is set while a zone from before the boot of the sled is rolled back and
 	// booted: until that is done, nobody knows whether it was rolled back. Was is the
 	// Propolis id of its VM of then, whose end is not written down yet.

@@ -29,6 +29,10 @@ type Spare struct {
 	// Clean is what the zone was when it was finished, as a digest
 	// (layout.SpareFingerprint); empty: it is not finished, or is not to be used.
 	Clean string `json:"clean,omitempty"`
+	// BootedIn is the sled's boot in which sledctl booted it, and ZoneID the kernel's number of the
+	// zone once it had reached the milestone; 0: it has not.
+	BootedIn string `json:"booted_in,omitempty"`
+	ZoneID   int    `json:"zone_id,omitempty"`
 	// Unfit is why no VM may take it: one could not use it, or it is being removed.
 	Unfit string `json:"unfit,omitempty"`
 }
