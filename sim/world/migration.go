@@ -75,25 +75,15 @@ func (tx *Tx) Break(id string) {
 	}
 }
 
-// flowing are the processes whose machines migrate.
-func (tx *Tx) flowing() []*Process {
-	var all []*Process
-	for _, p := range tx.State.Processes {
-		if p.VM != nil && p.VM.Migrating(tx.Now) != nil {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// breakEnded notes the migrations of processes that are gone.
+// breakEnded notes the migrations of the processes that were there before and are gone.
 func (tx *Tx) breakEnded(before []*Process) {
-	for _, p := range before {
-		if !slices.Contains(tx.State.Processes, p) {
-			for _, m := range []*Migration{p.VM.In, p.VM.Out} {
-				if m.Flows(tx.Now) {
-					tx.Break(m.ID)
-				}
+	for _, p := range ended(before, tx.State.Processes) {
+		if p.VM == nil {
+			continue
+		}
+		for _, m := range []*Migration{p.VM.In, p.VM.Out} {
+			if m.Flows(tx.Now) {
+				tx.Break(m.ID)
 			}
 		}
 	}

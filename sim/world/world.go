@@ -97,9 +97,9 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 		if err := tx.Settle(w.handlers); err != nil {
 			return err
 		}
-		flowing := tx.flowing()
+		processes := slices.Clone(tx.State.Processes)
 		err := fn(tx)
-		tx.breakEnded(flowing)
+		tx.breakEnded(processes)
 		if serr := tx.Settle(w.handlers); err == nil {
 			err = serr
 		}
@@ -262,9 +262,9 @@ func (tx *Tx) Settle(h Handlers) error {
 		}
 		tx.State.Due = slices.Delete(tx.State.Due, 0, 1)
 		tx.Now = e.At
-		flowing := tx.flowing()
+		processes := slices.Clone(tx.State.Processes)
 		handle(tx, e)
-		tx.breakEnded(flowing)
+		tx.breakEnded(processes)
 		tx.Now = now
 	}
 	return nil
