@@ -69,7 +69,7 @@ func underLoad(_ context.Context, r *agentRun) ([]row, error) {
 	}
 	rate := float64(len(asked)) / length.Seconds()
 	rows := []row{
-		{what: "agent: GET state, 10,000 VMs, 1,000 of them changing per second: requests per second", budget: "≥ 20000", measured: fmt.Sprintf("%.0f (%d clients)", rate, clients), judged: true, over: rate < 20_000},
+		{What: "agent: GET state, 10,000 VMs, 1,000 of them changing per second: requests per second", Budget: "≥ 20000", Measured: fmt.Sprintf("%.0f (%d clients)", rate, clients), Judged: true, Over: rate < 20_000},
 		timed("agent: the same: p99", 5*time.Millisecond, asked.percentile(99), fmt.Sprintf("(p50 %s, n=%d)", millis(asked.median()), len(asked))),
 		timed("agent: from a change to the doorbell: p99", 10*time.Millisecond, rings.percentile(99), fmt.Sprintf("(p50 %s, n=%d)", millis(rings.median()), len(rings))),
 	}
@@ -94,8 +94,8 @@ func atRest(ctx context.Context, r *agentRun) ([]row, error) {
 		return nil, err
 	}
 	return []row{
-		{what: "agent: at rest with 1,000 VMs: of a core", budget: "≤ 1 %", measured: fmt.Sprintf("%.2f %%", idle), judged: true, over: idle > 1},
-		{what: "agent: event streams at once that miss nothing", budget: "≥ 1000", measured: fmt.Sprintf("%d (an event has reached all of them after %s, p99 of %d)", streams, millis(told.percentile(99)), changes), judged: true},
+		{What: "agent: at rest with 1,000 VMs: of a core", Budget: "≤ 1 %", Measured: fmt.Sprintf("%.2f %%", idle), Judged: true, Over: idle > 1},
+		{What: "agent: event streams at once that miss nothing", Budget: "≥ 1000", Measured: fmt.Sprintf("%d (an event has reached all of them after %s, p99 of %d)", streams, millis(told.percentile(99)), changes), Judged: true},
 	}, nil
 }
 

@@ -32,6 +32,6 @@ func (b bench) bootstrap(ctx context.Context) ([]row, error) {
 	const what = "bootstrap of a prepared sled, 12 disks: "
 	return []row{
 		timed(what+"own time", 50*time.Millisecond, own.median(), fmt.Sprintf("(n=%d)", n)),
-		{what: what + "changes", budget: "0", measured: fmt.Sprint(changes), judged: true, over: changes > 0},
+		{What: what + "changes", Budget: "0", Measured: fmt.Sprint(changes), Judged: true, Over: changes > 0},
 	}, nil
 }

@@ -42,10 +42,10 @@ func (b bench) crowd(ctx context.Context) ([]row, error) {
 		fmt.Fprintln(os.Stderr, "one of them:", first)
 	}
 	return []row{
-		{what: "64 instance ensure at once, each a process: failures", budget: "0", measured: fmt.Sprint(failed), judged: true, over: failed > 0},
+		{What: "64 instance ensure at once, each a process: failures", Budget: "0", Measured: fmt.Sprint(failed), Judged: true, Over: failed > 0},
 		{
-			what: "64 instance ensure at once: until the last is done", budget: fmt.Sprintf("≤ %.0f s", budget.Seconds()),
-			measured: fmt.Sprintf("%.1f s (n=1)", wall.Seconds()), judged: true, over: wall > budget,
+			What: "64 instance ensure at once: until the last is done", Budget: fmt.Sprintf("≤ %.0f s", budget.Seconds()),
+			Measured: fmt.Sprintf("%.1f s (n=1)", wall.Seconds()), Judged: true, Over: wall > budget,
 		},
 	}, nil
 }

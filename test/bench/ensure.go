@@ -67,6 +67,6 @@ func (b bench) idleEnsure(ctx context.Context) ([]row, error) {
 	const what = "instance ensure, nothing to do, 1,000 known: "
 	return []row{
 		timed(what+"own time", 2*time.Millisecond, own.median(), fmt.Sprintf("(n=%d)", n)),
-		{what: what + "writes", budget: "0", measured: fmt.Sprint(writes), judged: true, over: writes > 0},
+		{What: what + "writes", Budget: "0", Measured: fmt.Sprint(writes), Judged: true, Over: writes > 0},
 	}, nil
 }

@@ -34,9 +34,9 @@ func (b bench) growth(ctx context.Context) ([]row, error) {
 	for i := range small {
 		exponent := math.Log(float64(large[i].own)/float64(small[i].own)) / math.Log(manyFacts/fewFacts)
 		rows = append(rows, row{
-			what:   fmt.Sprintf("growth from 2,000 to 100,000: %s", small[i].what),
-			budget: fmt.Sprintf("≤ %.2f", growthBudget), judged: true, over: exponent > growthBudget,
-			measured: fmt.Sprintf("%.2f (%s to %s)", exponent, millis(small[i].own), millis(large[i].own)),
+			What:   fmt.Sprintf("growth from 2,000 to 100,000: %s", small[i].what),
+			Budget: fmt.Sprintf("≤ %.2f", growthBudget), Judged: true, Over: exponent > growthBudget,
+			Measured: fmt.Sprintf("%.2f (%s to %s)", exponent, millis(small[i].own), millis(large[i].own)),
 		})
 	}
 	return rows, nil

@@ -71,9 +71,9 @@ func (b bench) imports(ctx context.Context) ([]row, error) {
 	}
 	ratio := float64(our.median()) / float64(their.median())
 	return []row{{
-		what: "image import of a qcow2 of 2 GiB, half full", budget: fmt.Sprintf("≤ %.1f times qemu-img convert", most),
-		measured: fmt.Sprintf("%.2f times its time (%s / %s, n=%d)", ratio, millis(our.median()), millis(their.median()), n),
-		judged:   true, over: ratio > most,
+		What: "image import of a qcow2 of 2 GiB, half full", Budget: fmt.Sprintf("≤ %.1f times qemu-img convert", most),
+		Measured: fmt.Sprintf("%.2f times its time (%s / %s, n=%d)", ratio, millis(our.median()), millis(their.median()), n),
+		Judged:   true, Over: ratio > most,
 	}}, nil
 }
 

@@ -38,9 +38,9 @@ func (b bench) large(ctx context.Context) ([]row, error) {
 	compared := func(what string, all map[int]times) row {
 		ratio := float64(all[many].median()) / float64(all[few].median())
 		return row{
-			what: what + ", where 1,000 VMs run, against where 1 runs", budget: fmt.Sprintf("≤ %.1f", budget),
-			measured: fmt.Sprintf("%.2f (%s / %s, n=%d)", ratio, millis(all[many].median()), millis(all[few].median()), len(all[many])),
-			judged:   true, over: ratio > budget,
+			What: what + ", where 1,000 VMs run, against where 1 runs", Budget: fmt.Sprintf("≤ %.1f", budget),
+			Measured: fmt.Sprintf("%.2f (%s / %s, n=%d)", ratio, millis(all[many].median()), millis(all[few].median()), len(all[many])),
+			Judged:   true, Over: ratio > budget,
 		}
 	}
 	return []row{compared("instance ensure, a process", took), compared("the simulated sled: a transaction", changes)}, nil

@@ -4,18 +4,20 @@
 // usage: go run ./test/bench [-strict] [-profile ROW] PATH-TO-SLEDCTL
 // usage: go run ./test/bench -chart FILE
 //
-// With -profile only the measurements whose name contains ROW are taken, and a CPU
-// profile of them is written, for go tool pprof.
+// Each measurement is taken by a process of its own, so that none pays for the heap that
+// another has left. With -profile only the measurements whose name contains ROW are taken, by
+// this process, and a CPU profile of them is written, for go tool pprof.
 //
 // Own time is the time of a command line without the time in which a host
 // command or a request was under way; writing files counts. Where a row has no
-// process of its own, the command line is run in this process, by the code
+// process of its own, the command line is run in the measurement's, by the code
 // that the program runs, so that its start is not in the figure: it has a row
 // of its own.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -24,6 +26,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +39,7 @@ const profileFile = "bench.pprof"
 func main() {
 	strict := flag.Bool("strict", false, "exit 1 if something is over its budget")
 	profile := flag.String("profile", "", "take only the measurements whose name contains `ROW`, and write a CPU profile to "+profileFile)
+	only := flag.Int("only", -1, "take only the `N`-th measurement, and print its rows as JSON: what bench calls itself with")
 	chart := flag.String("chart", "", "only draw what runs when as forty VMs are brought up, as SVG to `FILE`")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: bench [-strict] [-profile ROW] PATH-TO-SLEDCTL, or bench -chart FILE")
@@ -54,7 +58,12 @@ func main() {
 		os.Exit(2)
 	}
 	cli.CollectLate() // as the program does
-	rows, err := take(context.Background(), flag.Arg(0), *profile)
+	rows, err := take(context.Background(), flag.Arg(0), *profile, *only)
+	if err == nil && *only >= 0 {
+		if err = json.NewEncoder(os.Stdout).Encode(rows); err == nil {
+			return
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -65,8 +74,8 @@ func main() {
 	}
 }
 
-// take takes all measurements, or with a profile those of a name.
-func take(ctx context.Context, binary, profile string) ([]row, error) {
+// take takes all measurements, or with a profile those of a name, or only one.
+func take(ctx context.Context, binary, profile string, only int) ([]row, error) {
 	dir, err := os.MkdirTemp("", "sledctl-bench.")
 	if err != nil {
 		return nil, err
@@ -80,8 +89,13 @@ func take(ctx context.Context, binary, profile string) ([]row, error) {
 		return nil, err
 	}
 	all := bench{binary: binary, dir: dir}.measurements()
-	if profile == "" {
-		return measure(ctx, all)
+	switch {
+	case only >= len(all):
+		return nil, fmt.Errorf("there are %d measurements, and no number %d", len(all), only)
+	case only >= 0:
+		return measure(ctx, all[only:only+1])
+	case profile == "":
+		return each(ctx, binary, len(all))
 	}
 	named := slices.DeleteFunc(slices.Clone(all), func(m measurement) bool { return !strings.Contains(m.name, profile) })
 	if len(named) == 0 {
@@ -101,6 +115,29 @@ func take(ctx context.Context, binary, profile string) ([]row, error) {
 	}
 	defer pprof.StopCPUProfile()
 	return measure(ctx, named)
+}
+
+// each takes measurements one after the other, as they would disturb each other, each by a
+// process of its own.
+func each(ctx context.Context, binary string, count int) (rows []row, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	for n := range count {
+		c := exec.CommandContext(ctx, self, "-only", strconv.Itoa(n), binary)
+		c.Stderr = os.Stderr
+		out, err := c.Output()
+		if err != nil {
+			return nil, err
+		}
+		var more []row
+		if err := json.Unmarshal(out, &more); err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
 }
 
 // bench is what the measurements share.
@@ -142,7 +179,7 @@ func (b bench) measurements() []measurement {
 	}
 }
 
-// measure takes measurements one after the other: they would disturb each other.
+// measure takes measurements one after the other in this process.
 func measure(ctx context.Context, measurements []measurement) ([]row, error) {
 	var rows []row
 	for _, m := range measurements {

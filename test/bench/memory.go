@@ -42,8 +42,8 @@ func (b bench) memory(ctx context.Context) ([]row, error) {
 	}
 	perVM := float64(resident[1]-resident[0]) / vms
 	return []row{{
-		what: "agent: memory per VM, of 10,000", budget: "≤ 20 KiB", judged: true, over: perVM > 20,
-		measured: fmt.Sprintf("%.1f KiB (resident, of a process of its own: %d MiB; without a VM %d MiB)", perVM, resident[1]>>10, resident[0]>>10),
+		What: "agent: memory per VM, of 10,000", Budget: "≤ 20 KiB", Judged: true, Over: perVM > 20,
+		Measured: fmt.Sprintf("%.1f KiB (resident, of a process of its own: %d MiB; without a VM %d MiB)", perVM, resident[1]>>10, resident[0]>>10),
 	}}, nil
 }
 

@@ -49,8 +49,8 @@ func against(alone, many day, where string, budget float64) []row {
 	one := func(what string, chain, took time.Duration) row {
 		ratio := float64(took) / float64(chain)
 		return row{
-			what: fmt.Sprintf("40 VMs %s, %s, against the longest chain of one", what, where), budget: fmt.Sprintf("≤ %.1f", budget),
-			measured: fmt.Sprintf("%.2f (%.2f s / %.2f s)", ratio, took.Seconds(), chain.Seconds()), judged: true, over: ratio > budget,
+			What: fmt.Sprintf("40 VMs %s, %s, against the longest chain of one", what, where), Budget: fmt.Sprintf("≤ %.1f", budget),
+			Measured: fmt.Sprintf("%.2f (%.2f s / %.2f s)", ratio, took.Seconds(), chain.Seconds()), Judged: true, Over: ratio > budget,
 		}
 	}
 	return []row{

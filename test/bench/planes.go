@@ -43,8 +43,8 @@ func (b bench) planes(ctx context.Context) ([]row, error) {
 		}
 	}
 	return append(rows, row{
-		what: "agent: a VM ends: requests to NAPI, where 1,000 VMs run, against where 1 runs", budget: "0 more",
-		measured: fmt.Sprintf("%d more (%d, %d)", asked[many]-asked[few], asked[many], asked[few]), judged: true, over: asked[many] > asked[few],
+		What: "agent: a VM ends: requests to NAPI, where 1,000 VMs run, against where 1 runs", Budget: "0 more",
+		Measured: fmt.Sprintf("%d more (%d, %d)", asked[many]-asked[few], asked[many], asked[few]), Judged: true, Over: asked[many] > asked[few],
 	}), nil
 }
 

@@ -42,7 +42,7 @@ func (b bench) reap(ctx context.Context) ([]row, error) {
 	const what = "reap --dry-run over 10,000 objects: "
 	return []row{
 		timed(what+"own time", 40*time.Millisecond, own.median(), fmt.Sprintf("(%s with the simulated commands, n=%d)", millis(wall.median()), n)),
-		{what: what + "host commands", budget: fmt.Sprintf("≤ %d", most), measured: fmt.Sprint(asked), judged: true, over: asked > most},
+		{What: what + "host commands", Budget: fmt.Sprintf("≤ %d", most), Measured: fmt.Sprint(asked), Judged: true, Over: asked > most},
 	}, nil
 }
 

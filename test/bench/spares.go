@@ -42,8 +42,8 @@ func (b bench) fromSpares(ctx context.Context) (rows []row, err error) {
 			took = append(took, r.wall)
 		}
 		rows = append(rows, row{
-			what: "instance ensure from " + kind.what + ", with --latency helios2021", budget: fmt.Sprintf("≤ %d ms", kind.most.Milliseconds()),
-			measured: fmt.Sprintf("%s (n=%d)", millis(took.median()), n), judged: true, over: took.median() > kind.most,
+			What: "instance ensure from " + kind.what + ", with --latency helios2021", Budget: fmt.Sprintf("≤ %d ms", kind.most.Milliseconds()),
+			Measured: fmt.Sprintf("%s (n=%d)", millis(took.median()), n), Judged: true, Over: took.median() > kind.most,
 		})
 	}
 	return rows, nil

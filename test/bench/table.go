@@ -11,20 +11,20 @@ import (
 
 // row is one line of the table. Without a budget there is no verdict.
 type row struct {
-	what, budget, measured string
-	judged, over           bool
+	What, Budget, Measured string
+	Judged, Over           bool
 }
 
 // timed is a row about a time.
 func timed(what string, budget, measured time.Duration, detail string) row {
 	return row{
-		what: what, budget: "≤ " + millis(budget), measured: millis(measured) + " " + detail,
-		judged: true, over: measured > budget,
+		What: what, Budget: "≤ " + millis(budget), Measured: millis(measured) + " " + detail,
+		Judged: true, Over: measured > budget,
 	}
 }
 
 // told is a row that only says what there is.
-func told(what, measured string) row { return row{what: what, measured: measured} }
+func told(what, measured string) row { return row{What: what, Measured: measured} }
 
 func millis(d time.Duration) string {
 	ms := float64(d) / float64(time.Millisecond)
@@ -40,7 +40,7 @@ func millis(d time.Duration) string {
 func over(rows []row) int {
 	n := 0
 	for _, r := range rows {
-		if r.over {
+		if r.Over {
 			n++
 		}
 	}
@@ -57,12 +57,12 @@ func print(out io.Writer, rows []row) {
 	for _, r := range rows {
 		verdict := ""
 		switch {
-		case r.over:
+		case r.Over:
 			verdict = "OVER"
-		case r.judged:
+		case r.Judged:
 			verdict = "ok"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.what, r.budget, r.measured, verdict)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.What, r.Budget, r.Measured, verdict)
 	}
 	w.Flush()
 	for line := range strings.Lines(table.String()) {
