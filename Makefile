@@ -79,8 +79,9 @@ soak-histories: what := ./test/histories
 soak-ledger: what := ./engine/ledger
 soak-mutants: what := ./test/mutants
 soak-rest: what = $(shell $(GO) list ./... | grep -vE '/(commands|histories|ledger|test/(crowd|lattice|matrix|mutants|peers))$$')
-soak-fleet: fleet-servers # 500 histories of a fleet, on Kubernetes' own servers
-	cd fleet && SLEDCTL_FLEET_HISTORIES=500 $(GO) test -count=1 -v -timeout 4h -run '^TestHistories' ./e2e >../bin/soak-fleet 2>&1; was=$$?; grep -vE '^ *(=== |--- PASS)' ../bin/soak-fleet; exit $$was
+soak-fleet: fleet-servers # 500 histories of a fleet, on Kubernetes' own servers; before them 1,000 sleds with 10,000 VMs
+	cd fleet && SLEDCTL_FLEET_SLEDS=1000 SLEDCTL_FLEET_VMS=10000 $(GO) test -count=1 -v -timeout 1h -run '^TestManySleds' ./e2e >../bin/soak-fleet 2>&1; was=$$?; \
+	SLEDCTL_FLEET_HISTORIES=500 $(GO) test -count=1 -v -timeout 4h -run '^TestHistories' ./e2e >>../bin/soak-fleet 2>&1 || was=1; grep -vE '^ *(=== |--- PASS)' ../bin/soak-fleet; exit $$was
 soak-openzfs: # the ZFS driver on a whole ZFS, in a virtual machine; as root
 	@mkdir -p bin
 	.ci/openzfs >bin/soak-openzfs 2>&1; was=$$?; grep -a -E '^( *--- |ok|FAIL|it exits)' bin/soak-openzfs; exit $$was

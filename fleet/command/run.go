@@ -90,6 +90,7 @@ func controllerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.QPS, c.Burst = 1000, 2000 // about 15 requests bring a VM up: the API server knows best how many it can take
 			return controller.Run(ctx, c, s, o, log)
 		},
 	}

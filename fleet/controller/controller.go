@@ -32,12 +32,13 @@ type Controller struct {
 
 	view     *view
 	suspects *suspects
+	figures  *figures
 }
 
 // New is a controller, and the loop that it depends on.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, terms fence.Terms, every time.Duration, log *slog.Logger) (*Controller, *Beats) {
 	v := &view{gap: gaps * every}
-	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v, suspects: newSuspects()},
+	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v, suspects: newSuspects(), figures: newFigures()},
 		&Beats{Client: c, Live: live, Every: every, Log: log, view: v}
 }
 

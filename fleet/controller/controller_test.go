@@ -53,6 +53,7 @@ func begin(t *testing.T, sleds ...string) *story {
 	}
 	s := &story{t: t}
 	s.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.VirtualMachine{}, &api.VirtualMachineMigration{}, &api.SledMaintenance{}, &api.SledBMC{}, &corev1.Pod{}, &corev1.Node{}).
+		WithIndex(&corev1.Pod{}, byVM, vmOf).
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, pod := o.(*corev1.Pod); pod {
 				if s.created = append(s.created, o.GetName()); s.refused != nil {

@@ -148,6 +148,7 @@ func (c *Controller) arrived(ctx context.Context, vm *api.VirtualMachine, asked 
 	if err := c.Client.Status().Update(ctx, to); err != nil {
 		return err
 	}
+	c.figures.moved(vm.Status.Moving, "succeeded")
 	c.Events.Eventf(to, nil, corev1.EventTypeNormal, "Moved", "Arrive", "from sled %s to sled %s: generation %d has ended by that", vm.Status.Moving.Source, pod.Spec.NodeName, before)
 	return nil
 }
@@ -172,6 +173,7 @@ func (c *Controller) giveUp(ctx context.Context, vm *api.VirtualMachine, asked *
 	if err := c.Client.Status().Update(ctx, to); err != nil {
 		return err
 	}
+	c.figures.moved(vm.Status.Moving, "failed")
 	c.Events.Eventf(to, nil, corev1.EventTypeWarning, "NotMoved", "GiveUp", "it stays on sled %s: %s", vm.Status.Moving.Source, step.Reason)
 	return nil
 }

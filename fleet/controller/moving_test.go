@@ -1,9 +1,11 @@
 package controller
 
 import (
+	"maps"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,6 +60,28 @@ var (
 	begins = corev1.PodCondition{Type: api.ConditionStarted, Status: corev1.ConditionTrue}
 )
 
+// counts wants that Prometheus reads so many moves, by their results.
+func (s *story) counts(want map[string]uint64) {
+	s.t.Helper()
+	at := prometheus.NewRegistry()
+	s.ok(s.c.figures.register(at))
+	families, err := at.Gather()
+	s.ok(err)
+	counted, took := map[string]uint64{}, uint64(0)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if m.GetHistogram() != nil {
+				took += m.GetHistogram().GetSampleCount()
+				continue
+			}
+			counted[m.GetLabel()[0].GetValue()] = uint64(m.GetCounter().GetValue())
+		}
+	}
+	if !maps.Equal(counted, want) || took != want["succeeded"]+want["failed"] {
+		s.t.Errorf("%v moves are counted, and of %d how long they took", counted, took)
+	}
+}
+
 func TestAVMMoves(t *testing.T) {
 	s, m := moving(t, fence.Hold)
 	s.ask("")
@@ -89,6 +113,7 @@ func TestAVMMoves(t *testing.T) {
 	if asked := s.asked(m); asked.Status.Phase != api.MigrationSucceeded || asked.Status.Target != "sled2" || asked.Status.Source != "sled1" || asked.Status.Finished == nil {
 		t.Errorf("%+v", asked.Status)
 	}
+	s.counts(map[string]uint64{"succeeded": 1, "failed": 0})
 	if s.pod(1).DeletionTimestamp == nil {
 		t.Fatal("its source is not told")
 	}
@@ -114,6 +139,7 @@ func TestAMoveThatFailsLeavesTheVM(t *testing.T) {
 	if asked := s.asked(m); asked.Status.Phase != api.MigrationFailed || asked.Status.Reason != "sled sled3: the guest could not be sent" {
 		t.Errorf("%+v", asked.Status)
 	}
+	s.counts(map[string]uint64{"succeeded": 0, "failed": 1})
 	// The generation is burnt: the sled has had it.
 	s.ends(1)
 	s.look()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -154,7 +155,7 @@ func (c *Controller) tell(ctx context.Context, vm *api.VirtualMachine, pod *core
 			switch condition.Type {
 			case api.ConditionVM:
 				running, reason = condition.Status == corev1.ConditionTrue, "Reported"
-				set(api.ConditionRunning, running, reason, condition.Reason+condition.Message)
+				set(api.ConditionRunning, running, reason, strings.TrimSuffix(condition.Reason+": "+condition.Message, ": "))
 			case corev1.PodScheduled:
 				set(api.ConditionPlaced, condition.Status == corev1.ConditionTrue, "Scheduled", condition.Message)
 			}

@@ -11,9 +11,11 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -49,6 +51,19 @@ type Webhook struct {
 // takes all that it has.
 const asksAtOnce = 16
 
+// vmsAtOnce is how many VMs are reconciled at once: nearly all of the time they wait for the API server.
+const vmsAtOnce = 32
+
+// byVM is the index of pods by the UID of their VM: a look at one VM is not one at all pods.
+const byVM = "vm"
+
+func vmOf(pod client.Object) []string {
+	if vm := pod.GetAnnotations()[api.AnnotationVM]; vm != "" {
+		return []string{vm}
+	}
+	return nil
+}
+
 // Run is a controller at an API server until the context ends.
 func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log *slog.Logger) error {
 	m, err := ctrl.NewManager(reach.Patiently(c), ctrl.Options{
@@ -64,10 +79,14 @@ func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log 
 		return err
 	}
 	one, beats := New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder("sledctl-fleet"), o.Terms, o.Every, log)
-	if err := m.Add(beats); err != nil {
+	if err := errors.Join(m.Add(beats), one.figures.register(metrics.Registry)); err != nil {
 		return err
 	}
-	if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachine{}).Owns(&corev1.Pod{}).Complete(one); err != nil {
+	if err := m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, byVM, vmOf); err != nil {
+		return err
+	}
+	if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachine{}).Owns(&corev1.Pod{}).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: vmsAtOnce}).Complete(one); err != nil {
 		return err
 	}
 	if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachineMigration{}).Complete(&Migrations{Controller: one}); err != nil {

@@ -64,13 +64,13 @@ func keysOf(vm *api.VirtualMachine) (all []corev1.Volume) {
 // it answers. Kept is a volume of one that the VM is not to have any longer, and that it may still write to.
 func (c *Controller) leftovers(ctx context.Context, vm *api.VirtualMachine) (left int, kept string, err error) {
 	var pods corev1.PodList
-	if err := c.Client.List(ctx, &pods, client.InNamespace(vm.Namespace), client.MatchingLabels{api.LabelVM: vm.Name}); err != nil {
+	if err := c.Client.List(ctx, &pods, client.InNamespace(vm.Namespace), client.MatchingFields{byVM: string(vm.UID)}); err != nil {
 		return 0, "", err
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		generation := generationOf(pod)
-		if pod.Annotations[api.AnnotationVM] != string(vm.UID) || generation > vm.Status.Raised || vm.Status.Moving != nil && vm.Status.Moving.Generation == generation {
+		if generation > vm.Status.Raised || vm.Status.Moving != nil && vm.Status.Moving.Generation == generation {
 			continue
 		}
 		_, p, _, _ := c.known(ctx, vm, pod, generation)

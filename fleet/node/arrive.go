@@ -27,7 +27,7 @@ func (n *Node) arrive(ctx context.Context, pod *corev1.Pod, c Claim, read int64)
 		return err
 	}
 	if others(runs, run) >= MaxArrivals {
-		return n.condition(ctx, pod, api.ConditionVM, "Waits", "other VMs are coming to this sled")
+		return n.waits(ctx, pod, "Waits", "other VMs are coming to this sled")
 	}
 	err = n.under(ctx, pod, run, read, func(ctx context.Context, document json.RawMessage) error {
 		return n.Sled.Arrive(ctx, run, document, c.From)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,21 +29,22 @@ func Options() controller.Options {
 // adopted is set once what runs on the sled was reported for the first time.
 type adopted struct{ atomic.Bool }
 
-// registerEvery is how often the sled's state is written, where nothing changed.
+// registerEvery is how often it is found out whether the sled's state has changed.
 const registerEvery = 10 * time.Second
 
-// Live keeps the sled known: it renews the lease every renew, which holds for that long, and
-// reports what runs and answers the census, side by side, so that a slow agent costs no lease.
+// Live keeps the sled known: it renews the lease every renew, which holds for that long, reports what
+// runs and answers the census, and looks at what is settled, side by side, so that a slow agent costs no lease.
 // What fails is tried again at the next time; no VM ends for it.
 func (n *Node) Live(ctx context.Context, renew, holds time.Duration) {
-	var both sync.WaitGroup
-	both.Go(func() {
+	var all sync.WaitGroup
+	all.Go(func() {
 		n.each(ctx, renew, func() error {
 			return n.within(ctx, renew, func(ctx context.Context) error { return n.Renew(ctx, holds) })
 		})
 	})
-	both.Go(func() {
-		var registered time.Time
+	all.Go(func() {
+		var registered, answered time.Time
+		settled := false
 		n.each(ctx, answerEvery, func() error {
 			if n.changed.Swap(false) || time.Since(registered) >= registerEvery || !n.adopted.Load() {
 				if err := n.within(ctx, patience, n.Register); err != nil {
@@ -51,28 +53,40 @@ func (n *Node) Live(ctx context.Context, renew, holds time.Duration) {
 				registered = time.Now()
 				n.adopted.Store(true)
 			}
-			return n.within(ctx, patience, n.Answer)
+			if settled && time.Since(answered) < renew {
+				return nil
+			}
+			answered = time.Now()
+			return n.within(ctx, patience, func(ctx context.Context) (err error) {
+				settled, err = n.Answer(ctx)
+				return err
+			})
 		})
 	})
-	both.Wait()
+	all.Go(func() { n.each(ctx, pollEvery, func() error { return n.within(ctx, patience, n.look) }) })
+	all.Wait()
 }
 
-// answerEvery is how often the node reads the beats.
+// answerEvery is how often the node reads the beats, until enough sleds have answered their term:
+// then as often as it renews its lease.
 const answerEvery = time.Second
 
-// each does it at once, and then at every tick, until the context ends.
+// each does it at once, and then again and again, until the context ends. Sleds that were started at
+// once, or had to wait for the same API server, do not go on asking at the same moment: the first pause
+// is drawn, and the others are up to a tenth shorter.
 func (n *Node) each(ctx context.Context, every time.Duration, do func() error) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	pause := time.Duration(rand.Float64() * float64(every))
 	for {
+		begun := time.Now()
 		if err := do(); err != nil && ctx.Err() == nil {
 			n.Log.Warn("the fleet does not know this sled as it is", "cause", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause - time.Since(begun)):
 		}
+		pause = every - time.Duration(rand.Float64()*float64(every)/10)
 	}
 }
 

@@ -15,10 +15,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sledctl/sledctl/fleet/api"
@@ -36,8 +38,12 @@ type Node struct {
 	Now    func() time.Time
 
 	adopted  adopted
-	answered fence.Answer  // of the loop that answers, only
-	restored chan struct{} // Run's watch is to begin again; nil: nobody watches
+	answered fence.Answer          // of the loop that answers, only
+	lease    *coordinationv1.Lease // as it was written last; of the loop that renews, only
+	restored chan struct{}         // Run's watch is to begin again; nil: nobody watches
+	settled  settled
+	room     room
+	wake     chan event.GenericEvent // pods to look at
 	// arriving is held while a run is asked for that comes from another sled.
 	arriving sync.Mutex
 	// changed is set when something has ended here that the Node still names.
@@ -47,7 +53,7 @@ type Node struct {
 	reading sync.RWMutex
 }
 
-// pollEvery is how often a VM is looked at that a claim is for.
+// pollEvery is how often the VMs are looked at that claims are for.
 const pollEvery = time.Second
 
 // Reconcile does what Decide says about one pod.
@@ -57,6 +63,7 @@ func (n *Node) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if !n.adopted.Load() { // adopt before anything else
 		return reconcile.Result{RequeueAfter: pollEvery / 4}, nil
 	}
+	n.settled.drop(request.NamespacedName)
 	n.reading.RLock()
 	defer n.reading.RUnlock()
 	read := n.clock()
@@ -124,7 +131,10 @@ func (n *Node) do(ctx context.Context, act Act, pod *corev1.Pod, c Claim, here *
 		if here.Moves == Arriving {
 			return pollEvery / 4, n.report(ctx, pod, here)
 		}
-		return pollEvery, n.report(ctx, pod, here)
+		if err := n.report(ctx, pod, here); err != nil || !said(pod, here) {
+			return pollEvery, err
+		}
+		return n.settled.keep(client.ObjectKeyFromObject(pod), *here), nil
 	case Stop:
 		return pollEvery, n.Sled.Stop(ctx, *here)
 	case Clear:
@@ -138,7 +148,7 @@ func (n *Node) do(ctx context.Context, act Act, pod *corev1.Pod, c Claim, here *
 	case Forgone:
 		return 0, n.finish(ctx, pod, false, api.ReasonNever, "it was deleted before it was started here, or nothing of it is left")
 	case Ahead:
-		return 10 * pollEvery, n.condition(ctx, pod, api.ConditionAhead, "HigherGeneration", strconv.FormatInt(here.Generation, 10))
+		return 10 * pollEvery, n.condition(ctx, pod, api.ConditionAhead, corev1.ConditionTrue, "HigherGeneration", strconv.FormatInt(here.Generation, 10))
 	}
 	return 0, nil
 }
@@ -169,7 +179,7 @@ func (n *Node) start(ctx context.Context, pod *corev1.Pod, c Claim, read int64) 
 		return n.finish(ctx, pod, true, api.ReasonRefused, passed.Message)
 	}
 	if err != nil {
-		return errors.Join(err, n.condition(ctx, pod, api.ConditionVM, "NotStarted", err.Error()))
+		return errors.Join(err, n.waits(ctx, pod, "NotStarted", err.Error()))
 	}
 	return nil
 }
@@ -183,7 +193,7 @@ func (c Claim) run() (Run, error) {
 // under has a run begin here, if the sleds are counted, and under the lease that its pod asks for.
 func (n *Node) under(ctx context.Context, pod *corev1.Pod, run Run, read int64, begin func(context.Context, json.RawMessage) error) error {
 	if open, err := n.Open(ctx); err != nil || !open {
-		return errors.Join(err, n.condition(ctx, pod, api.ConditionVM, "Uncounted", "the sleds are being counted: nothing is started before"))
+		return errors.Join(err, n.waits(ctx, pod, "Uncounted", "the sleds are being counted: nothing is started before"))
 	}
 	document := json.RawMessage(pod.Annotations[api.AnnotationSpec])
 	if !json.Valid(document) {
@@ -250,9 +260,14 @@ func (n *Node) finish(ctx context.Context, pod *corev1.Pod, failed bool, reason,
 	return n.write(ctx, pod, to)
 }
 
-func (n *Node) condition(ctx context.Context, pod *corev1.Pod, what corev1.PodConditionType, reason, message string) error {
+// waits reports the reason for which a VM does not run yet.
+func (n *Node) waits(ctx context.Context, pod *corev1.Pod, reason, message string) error {
+	return n.condition(ctx, pod, api.ConditionVM, corev1.ConditionFalse, reason, message)
+}
+
+func (n *Node) condition(ctx context.Context, pod *corev1.Pod, what corev1.PodConditionType, is corev1.ConditionStatus, reason, message string) error {
 	to := pod.DeepCopy()
-	n.set(to, what, corev1.ConditionTrue, reason, message)
+	n.set(to, what, is, reason, message)
 	return n.write(ctx, pod, to)
 }
 

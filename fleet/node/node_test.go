@@ -128,6 +128,14 @@ func (s *story) ok(err error) {
 	}
 }
 
+// answer has the node answer, and is whether enough sleds have.
+func (s *story) answer() (settled bool) {
+	s.t.Helper()
+	settled, err := s.node.Answer(s.t.Context())
+	s.ok(err)
+	return settled
+}
+
 // beats writes a chain, and the term in which enough sleds have answered.
 func (s *story) beats(c fence.Chain, counted string) {
 	s.t.Helper()
@@ -312,6 +320,8 @@ func TestNothingIsStartedWhileSledsAreCounted(t *testing.T) {
 			s.claim(1)
 			if pod := s.look(1); len(s.sled.starts) != 0 || pod.Status.Phase == corev1.PodRunning {
 				t.Errorf("starts %v", s.sled.starts)
+			} else if s.has(pod, api.ConditionVM) {
+				t.Errorf("it waits, and is reported to run: %+v", pod.Status.Conditions)
 			}
 		})
 	}
@@ -323,7 +333,7 @@ func TestASledAnswersACensus(t *testing.T) {
 	s.ok(s.node.Register(t.Context()))
 	answer := func() (a fence.Answer, runs string) {
 		t.Helper()
-		s.ok(s.node.Answer(t.Context()))
+		s.answer()
 		var node corev1.Node
 		s.ok(s.store.Get(t.Context(), client.ObjectKey{Name: "sled1"}, &node))
 		s.ok(json.Unmarshal([]byte(node.Annotations[api.AnnotationTerm]), &a))
@@ -352,16 +362,16 @@ func TestACountFromBeforeARestoreDoesNotCount(t *testing.T) {
 	s := begin(t)
 	s.node.restored = make(chan struct{}, 1)
 	s.beats(fence.Chain{{Term: "a", N: 9}}, "a")
-	s.ok(s.node.Answer(t.Context()))
+	s.answer()
 	s.beats(fence.Chain{{Term: "a", N: 3}}, "a")
 	for range 3 {
-		s.ok(s.node.Answer(t.Context()))
+		s.answer()
 		if open, err := s.node.Open(t.Context()); open || err != nil {
 			t.Errorf("open: %v, %v", open, err)
 		}
 	}
 	s.beats(fence.Chain{{Term: "a", N: 3}, {Term: "b", N: 1}}, "a")
-	s.ok(s.node.Answer(t.Context()))
+	s.answer()
 	if want := (fence.Answer{Term: "b", Restored: true}); s.node.answered != want {
 		t.Errorf("it answers %+v", s.node.answered)
 	}

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,33 +28,95 @@ const maxRuns = 1000
 
 // Register makes the sled known, or writes what has changed of it. It is not Ready before
 // every VM on it is adopted.
-func (n *Node) Register(ctx context.Context) error {
+func (n *Node) Register(ctx context.Context) error { return n.register(ctx, nil) }
+
+// register is Register, with further annotations that are written together with what runs.
+func (n *Node) register(ctx context.Context, besides map[string]string) error {
+	runs, silent := n.Sled.Runs(ctx)
+	var room Capacity
+	if silent == nil {
+		room, silent = n.capacity(ctx)
+	}
+	says := map[string]string{api.AnnotationAgent: apiVersion}
+	if silent == nil {
+		says[api.AnnotationRuns] = runsText(runs)
+		maps.Copy(says, besides)
+	}
+	have, err := n.known(ctx, says)
+	if err != nil {
+		return fmt.Errorf("register the sled: %w", err)
+	}
+	to := have.DeepCopy()
+	if silent != nil {
+		n.ready(to, corev1.ConditionFalse, "AgentSilent", silent.Error())
+		return errors.Join(silent, n.Client.Status().Patch(ctx, to, client.StrategicMergeFrom(have)))
+	}
+	n.fill(to, room)
+	if n.isNews(have, to) {
+		if err := n.Client.Status().Patch(ctx, to, client.StrategicMergeFrom(have)); err != nil {
+			return fmt.Errorf("write the status of the sled: %w", err)
+		}
+	}
+	return n.annotate(ctx, to, says)
+}
+
+// known is the sled's Node; one that says this is created, if there is none.
+func (n *Node) known(ctx context.Context, says map[string]string) (*corev1.Node, error) {
 	var have corev1.Node
 	err := n.Client.Get(ctx, client.ObjectKey{Name: n.Name}, &have)
 	if apierrors.IsNotFound(err) {
-		have = corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: map[string]string{
+		have = corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Annotations: says, Labels: map[string]string{
 			api.LabelSled: "true", corev1.LabelHostname: n.Name, corev1.LabelOSStable: "illumos", corev1.LabelArchStable: "amd64",
 		}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: api.TaintSled, Effect: corev1.TaintEffectNoSchedule}}}}
 		err = n.Client.Create(ctx, &have)
 	}
-	if err != nil {
-		return fmt.Errorf("register the sled: %w", err)
+	return &have, err
+}
+
+// capacityEvery is how often the sled is asked for what it can hold: for that, it lists its pools.
+const capacityEvery = time.Minute
+
+// capacity is what the sled can hold, as it was said a minute ago at most.
+func (n *Node) capacity(ctx context.Context) (Capacity, error) {
+	n.room.Lock()
+	defer n.room.Unlock()
+	if n.room.asked.IsZero() || time.Since(n.room.asked) >= capacityEvery {
+		now := time.Now()
+		room, err := n.Sled.Capacity(ctx)
+		if err != nil {
+			n.room.asked = time.Time{}
+			return Capacity{}, err
+		}
+		n.room.is, n.room.asked = room, now
 	}
-	runs, err := n.Sled.Runs(ctx)
-	var room Capacity
-	if err == nil {
-		room, err = n.Sled.Capacity(ctx)
+	return n.room.is, nil
+}
+
+// room is what a sled said that it can hold.
+type room struct {
+	sync.Mutex
+	is    Capacity
+	asked time.Time
+}
+
+// statusEvery is how often the status of the sled is written that has not changed. That the sled
+// answers is what its lease says.
+const statusEvery = 5 * time.Minute
+
+// isNews reports whether a status says more than that time has passed.
+func (n *Node) isNews(have, to *corev1.Node) bool {
+	var last time.Time
+	was := have.DeepCopy()
+	for i := range was.Status.Conditions {
+		for _, c := range to.Status.Conditions {
+			if c.Type == was.Status.Conditions[i].Type {
+				last = was.Status.Conditions[i].LastHeartbeatTime.Time
+				was.Status.Conditions[i].LastHeartbeatTime = c.LastHeartbeatTime
+			}
+		}
 	}
-	to := have.DeepCopy()
-	if err != nil {
-		n.ready(to, corev1.ConditionFalse, "AgentSilent", err.Error())
-		return errors.Join(err, n.Client.Status().Patch(ctx, to, client.StrategicMergeFrom(&have)))
-	}
-	n.fill(to, room)
-	if err := n.Client.Status().Patch(ctx, to, client.StrategicMergeFrom(&have)); err != nil {
-		return fmt.Errorf("write the status of the sled: %w", err)
-	}
-	return n.annotate(ctx, to, map[string]string{api.AnnotationRuns: runsText(runs), api.AnnotationAgent: apiVersion})
+	since := n.Now().Sub(last)
+	return since >= statusEvery || since < 0 || !equality.Semantic.DeepEqual(was.Status, to.Status)
 }
 
 // annotate sets annotations of the sled's Node that differ.
@@ -124,25 +188,40 @@ func (n *Node) Renew(ctx context.Context, holds time.Duration) error {
 	if n.Guard != nil {
 		asked = n.Guard.Clock()
 	}
-	now, seconds := metav1.NewMicroTime(n.Now()), int32(holds/time.Second)
-	var lease coordinationv1.Lease
-	err := n.Client.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: n.Name}, &lease)
-	switch {
-	case apierrors.IsNotFound(err):
-		lease = coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: n.Name}}
-		lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &n.Name, LeaseDurationSeconds: &seconds, RenewTime: &now}
-		err = n.Client.Create(ctx, &lease)
-	case err == nil:
-		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &n.Name, &seconds, &now
-		err = n.Client.Update(ctx, &lease)
-	}
-	if err != nil {
+	if err := n.renew(ctx, metav1.NewMicroTime(n.Now()), int32(holds/time.Second)); err != nil {
 		return fmt.Errorf("renew the lease of the sled: %w", err)
 	}
 	if n.Guard != nil {
 		return n.Guard.Renewed(ctx, asked)
 	}
 	return nil
+}
+
+// renew writes the lease. The one that was written last is written again, without reading it: if
+// another has written it since, that fails, and it is read.
+func (n *Node) renew(ctx context.Context, now metav1.MicroTime, seconds int32) error {
+	spec := coordinationv1.LeaseSpec{HolderIdentity: &n.Name, LeaseDurationSeconds: &seconds, RenewTime: &now}
+	if lease := n.lease; lease != nil {
+		n.lease = nil
+		if lease.Spec = spec; n.Client.Update(ctx, lease) == nil {
+			n.lease = lease
+			return nil
+		}
+	}
+	lease := &coordinationv1.Lease{}
+	err := n.Client.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: n.Name}, lease)
+	switch {
+	case apierrors.IsNotFound(err):
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: n.Name}, Spec: spec}
+		err = n.Client.Create(ctx, lease)
+	case err == nil:
+		lease.Spec = spec
+		err = n.Client.Update(ctx, lease)
+	}
+	if err == nil {
+		n.lease = lease
+	}
+	return err
 }
 
 // Where the controller writes its beats.
@@ -177,21 +256,22 @@ func (n *Node) chain(ctx context.Context) (chain fence.Chain, counted string, er
 }
 
 // Answer reads the chain of beats, remembers its last one, and answers its term. Before an
-// answer it reports what runs, with no claim in its hand.
-func (n *Node) Answer(ctx context.Context) error {
+// answer it reports what runs, with no claim in its hand. Settled is whether the term is one in which
+// enough sleds have answered.
+func (n *Node) Answer(ctx context.Context) (settled bool, err error) {
 	chain, counted, err := n.chain(ctx)
 	if err != nil || len(chain) == 0 {
-		return err
+		return false, err
 	}
 	remembered, err := n.Memory.Chain()
 	if err != nil {
-		return fmt.Errorf("remember the beats: %w", err)
+		return false, fmt.Errorf("remember the beats: %w", err)
 	}
 	known := n.answered.Restored
 	answer := chain.Answer(remembered, n.answered, counted)
 	if answer != n.answered {
 		if err := n.census(ctx, answer); err != nil {
-			return err
+			return false, err
 		}
 		n.answered = answer
 		if answer.Restored && !known {
@@ -201,26 +281,20 @@ func (n *Node) Answer(ctx context.Context) error {
 			}
 		}
 	}
+	settled = counted == chain.Last().Term && !answer.Restored
 	if answer.Restored || chain.Last() == remembered.Last() {
-		return nil
+		return settled, nil
 	}
-	return n.Memory.Remember(chain)
+	return settled, n.Memory.Remember(chain)
 }
 
 // census reports what runs, and answers.
 func (n *Node) census(ctx context.Context, answer fence.Answer) error {
 	n.reading.Lock()
 	defer n.reading.Unlock()
-	if err := n.Register(ctx); err != nil {
-		return err
-	}
 	data, err := json.Marshal(answer)
 	if err != nil {
 		return err
 	}
-	var node corev1.Node
-	if err := n.Client.Get(ctx, client.ObjectKey{Name: n.Name}, &node); err != nil {
-		return err
-	}
-	return n.annotate(ctx, &node, map[string]string{api.AnnotationTerm: string(data)})
+	return n.register(ctx, map[string]string{api.AnnotationTerm: string(data)})
 }

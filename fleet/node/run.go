@@ -17,7 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sledctl/sledctl/fleet/reach"
 )
@@ -49,11 +52,15 @@ var errRestored = errors.New("the store was restored")
 func (n *Node) Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, pace Pace) error {
 	c = reach.Patiently(c)
 	kinds := mapper()
-	live, err := client.New(c, client.Options{Scheme: s, Mapper: kinds})
+	h, err := rest.HTTPClientFor(c) // one connection for all that the sled asks for
 	if err != nil {
 		return err
 	}
-	n.Client, n.restored = live, make(chan struct{}, 1)
+	live, err := client.New(c, client.Options{Scheme: s, Mapper: kinds, HTTPClient: h})
+	if err != nil {
+		return err
+	}
+	n.Client, n.restored, n.wake = live, make(chan struct{}, 1), make(chan event.GenericEvent)
 	ctx, stop := context.WithCancel(ctx)
 	var alive sync.WaitGroup
 	defer alive.Wait()
@@ -61,7 +68,7 @@ func (n *Node) Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, pace 
 	// By itself, so that the lease is renewed while a watch ends and another one begins.
 	alive.Go(func() { n.Live(ctx, pace.Renew, pace.Fence) })
 	for {
-		if err := n.watch(ctx, c, s, kinds); !errors.Is(err, errRestored) {
+		if err := n.watch(ctx, c, h, s, kinds); !errors.Is(err, errRestored) {
 			return err
 		}
 		n.Log.Warn("the store was restored: the pods of the sled are read again")
@@ -70,20 +77,21 @@ func (n *Node) Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, pace 
 
 // watch deals with the pods of the sled until the context ends, or the store is restored: its
 // versions then begin again at lower ones, and a watch that goes on would hear of nothing before they are where they were.
-func (n *Node) watch(ctx context.Context, c *rest.Config, s *runtime.Scheme, kinds meta.RESTMapper) error {
+func (n *Node) watch(ctx context.Context, c *rest.Config, h *http.Client, s *runtime.Scheme, kinds meta.RESTMapper) error {
 	m, err := ctrl.NewManager(c, ctrl.Options{
 		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return kinds, nil },
 		Controller:     config.Controller{CacheSyncTimeout: untilItAnswers},
 		NewClient:      func(*rest.Config, client.Options) (client.Client, error) { return n.Client, nil },
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{HTTPClient: h, ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {Field: fields.OneTermEqualSelector("spec.nodeName", n.Name)},
 		}},
 	})
 	if err != nil {
 		return err
 	}
-	if err := ctrl.NewControllerManagedBy(m).For(&corev1.Pod{}).WithOptions(Options()).Complete(n); err != nil {
+	if err := ctrl.NewControllerManagedBy(m).For(&corev1.Pod{}).WithOptions(Options()).
+		WatchesRawSource(source.Channel(n.wake, &handler.EnqueueRequestForObject{})).Complete(n); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
