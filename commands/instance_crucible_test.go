@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world/crucible"
 	"github.com/sledctl/sledctl/test/sledtest"
 )
@@ -61,6 +62,9 @@ func TestAVolumeInACrucible(t *testing.T) {
 	if strings.Contains(said, crucibleKey) || len(exposed(s, crucibleKey)) > 0 {
 		t.Errorf("the key is shown, or in %q", exposed(s, crucibleKey))
 	}
+	if is := s.Run("instance get web1 -o json"); !strings.Contains(is, `"generation":3`) || !strings.Contains(is, crucibleVolume) {
+		t.Errorf("the generation is not shown: %s", is)
+	}
 	printed := write("printed.toml", s.Run("instance get web1 -o toml"))
 	if s.Run("instance ensure -f " + printed); shared.Last(crucibleVolume) != 3 {
 		t.Error("what is printed is another instance")
@@ -101,6 +105,48 @@ func TestAVolumeInACrucibleIsRefused(t *testing.T) {
 		answer := s.Try("instance ensure -f " + file)
 		if answer.Exit != 2 || !strings.Contains(answer.Errs, x.want) || !strings.Contains(answer.Errs, "line ") || strings.Contains(answer.Errs, "c2VjcmV0") {
 			t.Errorf("%s for %s: exit %d: %s", x.to, x.from, answer.Exit, answer.Errs)
+		}
+	}
+}
+
+// A bring-up may be killed at any change: run again, it opens the volume with a generation that the
+// downstairs take, and leaves neither a secret in the open nor a file of secrets that nothing names.
+func TestAKilledBringUpOpensItsVolume(t *testing.T) {
+	t.Parallel()
+	if sledtest.Quick() {
+		t.Skip("takes seconds")
+	}
+	s := sledtest.New(t, sledtest.Small(), "")
+	file := filepath.Join(t.TempDir(), "web1.toml")
+	if err := os.WriteFile(file, []byte("name = \"web1\"\n"+strings.Replace(crucibleDisk, `key_file = "key"`, `key = "`+crucibleKey+`"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Run("bootstrap")
+	s.Run("instance ensure -f " + file)
+	s.Run("instance stop web1")
+	for n, crashed := 1, true; crashed; n++ {
+		c := &sledtest.Operator{Sled: s.Clone(), T: t}
+		t.Cleanup(c.Close)
+		var shared crucible.Crucible
+		c.World().Share(&shared)
+		if err := shared.Activate(crucibleVolume, "of the first bring-up", 1); err != nil {
+			t.Fatal(err)
+		}
+		dying := host.Crash(c.Host(), n, host.CrashAfter)
+		c.On(t.Context(), dying, "instance start web1")
+		dying.Wait()
+		crashed = dying.Crashed()
+		c.Run("instance start web1")
+		if all := exposed(c, crucibleKey); len(all) > 0 || len(c.SecretFiles()) != 1 {
+			t.Errorf("killed %s: the key is in %q, and secrets in %q", dying.Where(), all, c.SecretFiles())
+		}
+		last := shared.Last(crucibleVolume)
+		if c.Run("instance ensure -f " + file); shared.Last(crucibleVolume) != last || last < 2 {
+			t.Errorf("killed %s: opened with generation %d, then with %d", dying.Where(), last, shared.Last(crucibleVolume))
+		}
+		c.Run("instance delete web1")
+		if left := c.SecretFiles(); len(left) > 0 {
+			t.Errorf("killed %s: %q are left", dying.Where(), left)
 		}
 	}
 }

@@ -29,26 +29,28 @@ type Instance struct {
 	// KeeperGeneration is the generation that the keeper has given it; absent: none.
 	KeeperGeneration uint64 `json:"keeper_generation,omitempty"`
 	// PropolisAddress is where its Propolis listens, ADDRESS:PORT; only GET /instances/{instance} has it.
-	PropolisAddress string            `json:"propolis_addr,omitempty"`
-	Zone            string            `json:"zone"`
-	Address         string            `json:"address"`
-	VNICs           []VNIC            `json:"vnics"`
-	CPUs            int               `json:"cpus"`
-	CPUCap          record.CPUCap     `json:"cpu_cap,omitempty"`
-	Memory          uint64            `json:"memory"`
-	Disks           []record.Disk     `json:"disks"`
-	LaterDisks      *[]record.Disk    `json:"later_disks,omitempty"` // of the next bring-up, where they are others
-	Pool            string            `json:"pool"`
-	StartOrder      record.StartOrder `json:"start_order,omitempty"`
-	CloudInit       *record.CloudInit `json:"cloud_init,omitempty"` // with digests in the places of secrets
-	Generation      uint64            `json:"generation"`
-	Updated         time.Time         `json:"time_updated"`
-	Migration       *Moving           `json:"migration"`         // null: it was made here, and is in none
-	Since           time.Time         `json:"since,omitzero"`    // when its state began, if that is known
-	AtRisk          bool              `json:"at_risk,omitempty"` // a pool that it uses does not answer
-	Changed         []string          `json:"changed,omitempty"` // what others have changed of it
-	Busy            *Busy             `json:"busy,omitempty"`    // the command that changes it at the moment
-	Died            bool              `json:"died,omitempty"`    // instance ensure --failed brings it up
+	PropolisAddress string         `json:"propolis_addr,omitempty"`
+	Zone            string         `json:"zone"`
+	Address         string         `json:"address"`
+	VNICs           []VNIC         `json:"vnics"`
+	CPUs            int            `json:"cpus"`
+	CPUCap          record.CPUCap  `json:"cpu_cap,omitempty"`
+	Memory          uint64         `json:"memory"`
+	Disks           []record.Disk  `json:"disks"`
+	LaterDisks      *[]record.Disk `json:"later_disks,omitempty"` // of the next bring-up, where they are others
+	// Crucible has digests in the places of keys and requests.
+	Crucible   []record.CrucibleDisk `json:"crucible,omitempty"`
+	Pool       string                `json:"pool"`
+	StartOrder record.StartOrder     `json:"start_order,omitempty"`
+	CloudInit  *record.CloudInit     `json:"cloud_init,omitempty"` // with digests in the places of secrets
+	Generation uint64                `json:"generation"`
+	Updated    time.Time             `json:"time_updated"`
+	Migration  *Moving               `json:"migration"`         // null: it was made here, and is in none
+	Since      time.Time             `json:"since,omitzero"`    // when its state began, if that is known
+	AtRisk     bool                  `json:"at_risk,omitempty"` // a pool that it uses does not answer
+	Changed    []string              `json:"changed,omitempty"` // what others have changed of it
+	Busy       *Busy                 `json:"busy,omitempty"`    // the command that changes it at the moment
+	Died       bool                  `json:"died,omitempty"`    // instance ensure --failed brings it up
 	// Last is the last operation on it, where that was asked for.
 	Last *operation.Last `json:"last,omitempty"`
 }
@@ -71,7 +73,7 @@ type Moving struct {
 func InstanceOf(i instance.Instance) Instance {
 	s := Instance{
 		ID: i.ID, Name: i.Name, PropolisID: i.VM(), Keeper: i.KeptBy(), KeeperGeneration: i.KeeperGeneration, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.Mode, VNICs: []VNIC{},
-		CPUs: i.Spec.CPUs, CPUCap: i.Spec.CPUCap, Memory: i.Spec.Memory, Disks: i.Spec.Disks, LaterDisks: i.Later, Pool: i.Spec.Pool, StartOrder: i.Spec.StartOrder, Generation: i.Generation, Updated: i.Updated,
+		CPUs: i.Spec.CPUs, CPUCap: i.Spec.CPUCap, Memory: i.Spec.Memory, Disks: i.Spec.Disks, LaterDisks: i.Later, Crucible: i.Spec.Crucible, Pool: i.Spec.Pool, StartOrder: i.Spec.StartOrder, Generation: i.Generation, Updated: i.Updated,
 	}
 	if i.Spec.CloudInit != nil {
 		told := *i.Spec.CloudInit

@@ -26,8 +26,9 @@ type CrucibleDisk struct {
 	Key          string   `json:"key,omitempty"` // in base64; empty: the volume is not encrypted
 	// Above is the highest generation with which others have opened the volume.
 	Above uint64 `json:"above,omitempty"`
-	// Request is what Propolis was or is asked for, with the generation of the incarnation in it.
-	Request string `json:"request,omitempty"`
+	// Generation is that with which the last incarnation opens it, and Request what its Propolis is asked for.
+	Generation uint64 `json:"generation,omitempty"`
+	Request    string `json:"request,omitempty"`
 	// KeyFile, of what is wanted, is where the key is to be read.
 	KeyFile string `json:"-"`
 }
@@ -118,7 +119,7 @@ func KeepRequests(had, wanted []CrucibleDisk) []CrucibleDisk {
 	wanted = slices.Clone(wanted)
 	for i := range wanted {
 		if n := slices.IndexFunc(had, func(d CrucibleDisk) bool { return d.ID == wanted[i].ID }); n >= 0 {
-			wanted[i].Request = had[n].Request
+			wanted[i].Generation, wanted[i].Request = had[n].Generation, had[n].Request
 		}
 	}
 	return wanted

@@ -33,6 +33,7 @@ func WithRequests(old, next record.Record, had Vault, fresh map[string]string, g
 			continue
 		}
 		request := d.RequestAt(generation)
+		disks[i].Generation = generation
 		disks[i].Request = spec.Digest(had.Key, request)
 		fresh[disks[i].Request] = request
 	}
