@@ -32,14 +32,15 @@ func TestWhetherAVMLeaves(t *testing.T) {
 		change func(*api.VirtualMachine, *corev1.Pod)
 		want   Act
 	}{
-		"it runs":       {func(*api.VirtualMachine, *corev1.Pod) {}, Move},
-		"migrate":       {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictMigrate }, Move},
-		"stop":          {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictStop }, Allow},
-		"block":         {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictBlock }, Refuse},
-		"a volume":      {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Disks = []api.Disk{{Path: "/x"}} }, Refuse},
-		"it is to stop": {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Running = &no }, Allow},
-		"it is to go":   {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.DeletionTimestamp = &now }, Allow},
-		"it moves":      {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Status.Moving = &api.Moving{Generation: 4} }, Move},
+		"it runs":                {func(*api.VirtualMachine, *corev1.Pod) {}, Move},
+		"migrate":                {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictMigrate }, Move},
+		"stop":                   {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictStop }, Allow},
+		"block":                  {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictBlock }, Refuse},
+		"a volume in a Crucible": {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Disks = []api.Disk{{Crucible: &api.Crucible{}}} }, Refuse},
+		"a volume":               {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Disks = []api.Disk{{Path: "/x"}} }, Refuse},
+		"it is to stop":          {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Running = &no }, Allow},
+		"it is to go":            {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.DeletionTimestamp = &now }, Allow},
+		"it moves":               {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Status.Moving = &api.Moving{Generation: 4} }, Move},
 		"it moves, though stop": {func(vm *api.VirtualMachine, _ *corev1.Pod) {
 			vm.Status.Moving, vm.Spec.Evict = &api.Moving{Generation: 4}, api.EvictStop
 		}, Move},
