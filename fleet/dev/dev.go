@@ -75,11 +75,10 @@ func Run(ctx context.Context, o Options) (err error) {
 	var machines []*sim.Sled
 	var shared crucible.Crucible
 	for n := 1; n <= o.Sleds; n++ {
-		machine, err := join(ctx, o, p, n, part)
+		machine, err := join(ctx, o, p, n, &shared, part)
 		if err != nil {
 			return err
 		}
-		machine.World().Share(&shared)
 		for _, other := range machines {
 			if err := sim.Connect(ctx, machine, other); err != nil {
 				return fmt.Errorf("connect the sleds: %w", err)
@@ -134,7 +133,7 @@ func webhook(ctx context.Context, o Options, p *plane.Plane) (controller.Webhook
 }
 
 // join has a simulated sled with all its parts.
-func join(ctx context.Context, o Options, p *plane.Plane, number int, part func(func(context.Context) error)) (*sim.Sled, error) {
+func join(ctx context.Context, o Options, p *plane.Plane, number int, shared *crucible.Crucible, part func(func(context.Context) error)) (*sim.Sled, error) {
 	name := fmt.Sprintf("sled%d", number)
 	dir := filepath.Join(o.Dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -144,6 +143,7 @@ func join(ctx context.Context, o Options, p *plane.Plane, number int, part func(
 	if err != nil {
 		return nil, fmt.Errorf("make sled %s: %w", name, err)
 	}
+	machine.World().Share(shared)
 	s := &simulated.Sled{Name: name, Machine: machine, Host: machine.Host(), Dir: dir, Log: o.Log}
 	if err := s.Prepare(ctx, number); err != nil {
 		return nil, err

@@ -111,6 +111,18 @@ func aVolumeIsTakenOver(t *testing.T, f *Fleet) {
 	}
 }
 
+// aVolumeThatOthersHadOpen: its runs fail until their generation is above that of the others.
+func aVolumeThatOthersHadOpen(t *testing.T, f *Fleet) {
+	const volume = "7c1e6dd0-2a5f-4f4c-9f0b-0d8a8a3a1f02"
+	f.ok(f.shared.Activate(volume, "another", 2))
+	f.Apply(strings.ReplaceAll(strings.ReplaceAll(stored, storedVolume, volume), ": stored", ": later"))
+	t.Logf("it runs after %v", f.Running("later"))
+	if got := f.Must("get", "vm", "later", "-o", "jsonpath={.status.generation}"); got != "3" || len(f.Writing("later")) != 1 {
+		t.Errorf("it runs as generation %s, and writes on %v", got, f.Writing("later"))
+	}
+	f.Must("delete", "vm", "--all", "--timeout=60s")
+}
+
 // aVolumeThatAnybodyMayOpen: the story would find two writers. Downstairs that compare no generations
 // break what the rule rests on.
 func aVolumeThatAnybodyMayOpen(t *testing.T, f *Fleet) {
