@@ -130,9 +130,13 @@ func TestASpareWhoseBootDidNotEndIsReplaced(t *testing.T) {
 		if at == 0 {
 			points = dying.Points()
 		}
+		runs := strings.Contains(s.Run("zone list -H --columns name,state"), spare+"\trunning\n")
+		known := strings.Contains(string(s.Facts()["spare/"+strings.TrimPrefix(spare, "propolis_instance_")]), `"zone_id"`)
 		s.Run("instance ensure web1")
-		s.find()
-		t.Logf("killed at %d: the spare was taken: %v", at, s.zone == spare)
+		if s.find(); s.zone == spare && runs && !known {
+			t.Errorf("killed at %d: a spare whose boot did not end was taken", at)
+		}
+		t.Logf("killed at %d: it runs: %v, as recorded: %v, it was taken: %v", at, runs, known, s.zone == spare)
 		s.Run("bootstrap")
 		if out := s.Run("reap -n -H"); strings.Contains(out, "to remove") || strings.Count(out, ", booted, for the next new VM") != 1 {
 			t.Errorf("killed at %d: left %s", at, out)
