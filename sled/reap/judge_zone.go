@@ -103,10 +103,10 @@ func isSpare(z zone.Zone, f Findings) bool {
 func spareVerdict(spare instance.JudgedSpare, recorded bool, z zone.Zone, boot string) (Verdict, string) {
 	booted := layout.BootedAhead(spare.Spare, z, boot)
 	switch {
-	case z.State == zone.Running && !booted:
-		return InUse, "a spare; it runs, and sledctl has not booted it"
 	case !recorded:
 		return Orphan, "a spare that the ledger does not know"
+	case z.State == zone.Running && !booted:
+		return InUse, "a spare; it runs, and sledctl has not booted it"
 	case spare.Why != "":
 		return Orphan, "a spare of pool " + spare.Pool + "; " + spare.Why
 	}

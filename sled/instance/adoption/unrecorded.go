@@ -68,6 +68,9 @@ func UnrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 		}
 		config, _ := inv.Config(z.Name)
 		attrs := layout.AttrsOf(config)
+		if attrs[naming.AttrSpare] != "" {
+			continue // it was booted ahead: no VM has it yet
+		}
 		one := Unrecorded{Zone: z, Config: config, Name: attrs[layout.NameAttr]}
 		if id, err := uuid.Parse(attrs[naming.AttrInstance]); err == nil {
 			one.ID = id.String()
