@@ -183,3 +183,42 @@ func TestTheAgentBootsSpares(t *testing.T) {
 		s.Same(before, "an agent with nothing to boot")
 	})
 }
+
+// A ledger that is older than the sled has a spare that a VM has by now, which runs or rests: it
+// is left alone, and can be adopted.
+func TestASpareThatAnOlderLedgerHasIsTheVMs(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]string{"booted": bootedSpare, "not booted": oneSpare} {
+		for _, halted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, halted %v", name, halted), func(t *testing.T) {
+				s := again{Operator: sledtest.New(t, sledtest.Small(), config), mounted: true}
+				s.Run("bootstrap")
+				before := map[string]string{}
+				for _, copied := range s.Copies() {
+					data, err := host.ReadFile(s.Host().Files(), copied)
+					if err != nil {
+						t.Fatal(err)
+					}
+					before[copied] = string(data)
+				}
+				s.Run("instance ensure web1 --nic over=net0")
+				s.find()
+				if halted {
+					s.Command("zoneadm -z " + s.zone + " halt")
+				}
+				for copied, data := range before {
+					s.WriteFile(copied, data)
+				}
+				s.Run("ledger heal --yes --keep " + strings.Fields(s.Try("ledger check -H --columns copy").Out)[0])
+				if out := s.Run("reap -n -H"); strings.Contains(out, s.zone+"\tspare") || !strings.Contains(out, s.zone+"\tadoptable") {
+					t.Errorf("reap: %s", out)
+				}
+				s.Run("bootstrap")
+				s.Run("instance adopt --all")
+				if out := s.Run("instance list -H --columns zone"); !strings.Contains(out, s.zone) {
+					t.Errorf("it is gone: %s", out)
+				}
+			})
+		}
+	}
+}

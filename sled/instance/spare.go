@@ -293,7 +293,7 @@ func (s Settings) decideSpares(view ledger.View, seen spareSeen, at operation.St
 func (c chooser) sortSpares(all []JudgedSpare, pool string, seen spareSeen, removes bool) (run int, rest []record.Spare, gone GivenUp, err error) {
 	for _, spare := range all {
 		switch z := c.zone(spare.Spare); {
-		case spare.Pool != pool || foreignBoot(spare.Spare, z, seen.boot) || c.reaped(c.view, spare.Spare):
+		case spare.Pool != pool || othersUse(spare.Spare, seen.inv, seen.boot) || c.reaped(c.view, spare.Spare):
 		case spare.Why == "" && z.State == zone.Running:
 			run++
 		case spare.Why == "":
@@ -318,9 +318,11 @@ func makeSpare(b layout.Blueprint, d *operation.Decision, spare record.Spare, n 
 	return err
 }
 
-// foreignBoot reports whether a spare runs that sledctl has not booted in this boot of the sled.
-func foreignBoot(spare record.Spare, z zone.Zone, boot string) bool {
-	return z.State == zone.Running && !layout.BootedAhead(spare, z, boot)
+// othersUse reports whether a spare runs that sledctl has not booted in this boot of the sled, or is
+// an instance's by now.
+func othersUse(spare record.Spare, inv *inventory.Inventory, boot string) bool {
+	z, _ := inv.Zone(spare.Zone)
+	return z.State == zone.Running && !layout.BootedAhead(spare, z, boot) || layout.Taken(spare, inv)
 }
 
 // GivenUp is what removes spares. Begun is written first, so that no incarnation takes one,
@@ -349,7 +351,7 @@ func giveUp(spare record.Spare, inv *inventory.Inventory, why string) (GivenUp, 
 func GiveUpSpares(view ledger.View, inv *inventory.Inventory, base, boot string) (all GivenUp, err error) {
 	recorded, err := record.Spares(view)
 	for _, spare := range recorded {
-		if z, _ := inv.Zone(spare.Zone); spare.Base != base || foreignBoot(spare, z, boot) {
+		if spare.Base != base || othersUse(spare, inv, boot) {
 			continue
 		}
 		if err := all.add(spare, inv, "its base is retired"); err != nil {

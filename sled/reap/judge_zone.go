@@ -80,7 +80,7 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 		o.Verdict, o.Reason = strayBase(z)
 	case recorded:
 		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
-	case ahead || isSpare(z, f):
+	case ahead && !layout.Taken(spare.Spare, f.inv) || isSpare(z, f):
 		o.Verdict, o.Reason = spareVerdict(spare, ahead, z, k.boot)
 	case adoption.Adoptable(owner, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"

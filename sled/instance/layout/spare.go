@@ -44,6 +44,13 @@ func UnmountedRoot(dataset string, inv *inventory.Inventory) string {
 	return ""
 }
 
+// Taken reports whether the zone of a recorded spare is an instance's by now: the ledger is older
+// than the sled. Of one that is given up, a part of what an instance had may be left.
+func Taken(s record.Spare, inv *inventory.Inventory) bool {
+	c, _ := inv.Config(s.Zone)
+	return s.Unfit == "" && AttrsOf(c)[naming.AttrInstance] != ""
+}
+
 // BootedAhead reports whether a spare's zone runs since sledctl booted it, in this boot of the sled.
 func BootedAhead(s record.Spare, z zone.Zone, boot string) bool {
 	return z.State == zone.Running && z.ID != nil && s.BootedIn != "" && s.BootedIn == boot && (s.ZoneID == 0 || s.ZoneID == *z.ID)
