@@ -165,7 +165,7 @@ func (s Settings) choose(want VNIC, view ledger.View, seen seen, at operation.St
 		return Hold{}, &ExistsError{Link: l}
 	}
 	if want.MAC == "" {
-		want.MAC = operation.DeriveMAC(at.ID, want.Name)
+		want.MAC = drawMAC(seen.inv, at.ID, want.Name)
 	}
 	if err := checkMAC(seen.inv, want.MAC); err != nil {
 		return Hold{}, err
@@ -219,6 +219,15 @@ type MACError struct{ MAC, Link string }
 func (e *MACError) Error() string { return fmt.Sprintf("MAC %s is in use by link %s", e.MAC, e.Link) }
 
 func (*MACError) Kind() fault.Kind { return fault.Conflict }
+
+// drawMAC is a MAC address that no link of the sled has.
+func drawMAC(inv *inventory.Inventory, intent, name string) string {
+	mac := operation.DeriveMAC(intent, name)
+	for try := 1; checkMAC(inv, mac) != nil; try++ {
+		mac = operation.DeriveMAC(intent, fmt.Sprintf("%s %d", name, try))
+	}
+	return mac
+}
 
 func checkMAC(inv *inventory.Inventory, mac string) error {
 	links, _ := inv.Links()
