@@ -314,7 +314,7 @@ func (s *scene) undone(at string, a sledtest.Answer) {
 // disks are the volumes that the machines had before the verb, which it does not remove: they are none
 // of what it leaves.
 func (s *scene) disks() (all []string) {
-	if strings.Contains(s.line, "delete") || strings.HasPrefix(s.line, "reap") {
+	if strings.Contains(s.line, "delete") || strings.HasPrefix(s.line, "reap") && !strings.HasPrefix(s.line, "reap --all") { // which removes no volume that is recorded
 		return nil
 	}
 	for thing := range sledtest.Things(s.T, s.before) {
@@ -367,7 +367,7 @@ func (s *scene) nothingNew(at string) {
 	}
 }
 
-// up are the zones and VNICs of those of many instances that a verb has brought
+// up are the zones, VNICs and ports of those of many instances that a verb has brought
 // up, which is what was asked for, or has not begun to put down when it was stopped:
 // they are not left.
 func (s *scene) up() (names []string) {
@@ -385,7 +385,7 @@ func (s *scene) up() (names []string) {
 		}
 		names = append(names, "zone propolis_instance_"+i.PropolisID)
 		for _, v := range i.VNICs {
-			names = append(names, "vnic "+v.Name)
+			names = append(names, "vnic "+v.Name, "port "+v.Name)
 		}
 	}
 	return names
