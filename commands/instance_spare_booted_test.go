@@ -14,13 +14,10 @@ import (
 
 const bootedSpare = oneSpare + "spares_booted = 1\n"
 
-// aBootedSpare is a sled with one spare on its one pool, which runs.
+// aBootedSpare is aSpare with that spare booted.
 func aBootedSpare(t *testing.T, o sim.Options) again {
 	t.Helper()
-	s := again{Operator: sledtest.New(t, o, bootedSpare), mounted: true}
-	s.Run("bootstrap")
-	s.zone = "propolis_instance_" + between(s.Run("zone list -H -o name"), "propolis_instance_", "\n")
-	return s
+	return aSpareAs(t, o, bootedSpare)
 }
 
 // A VM without disks has a zone that runs already; one whose zone must be configured as it
@@ -160,27 +157,10 @@ func TestABootedSpareIsGivenUp(t *testing.T) {
 	}
 	t.Run("its base", func(t *testing.T) {
 		s := aBootedSpare(t, sledtest.Small())
-		explains(s.Operator, "base retire propolis_base_"+between(s.Run("zone list -H -o name"), "propolis_base_", "\n"))
+		explains(s.Operator, "base retire "+s.base)
 		if left := s.Run("zone list -H"); left != "" {
 			t.Error(left)
 		}
-	})
-}
-
-// The agent makes and boots what is missing, and halts nothing that is wanted.
-func TestTheAgentBootsSpares(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aBootedSpare(t, sledtest.Small())
-		s.Lobby = &sledtest.Lobby{}
-		defer s.StartAgent(t, s.Host()).Stop()
-		s.Run("instance ensure web1")
-		time.Sleep(15 * time.Second)
-		if out := s.Run("reap -n -H"); strings.Count(out, ", booted, for the next new VM") != 1 {
-			t.Errorf("there is none: %s", out)
-		}
-		before := s.Comparable()
-		time.Sleep(time.Minute)
-		s.Same(before, "an agent with nothing to boot")
 	})
 }
 
@@ -191,8 +171,7 @@ func TestASpareThatAnOlderLedgerHasIsTheVMs(t *testing.T) {
 	for name, config := range map[string]string{"booted": bootedSpare, "not booted": oneSpare} {
 		for _, halted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, halted %v", name, halted), func(t *testing.T) {
-				s := again{Operator: sledtest.New(t, sledtest.Small(), config), mounted: true}
-				s.Run("bootstrap")
+				s := aSpareAs(t, sledtest.Small(), config)
 				before := map[string]string{}
 				for _, copied := range s.Copies() {
 					data, err := host.ReadFile(s.Host().Files(), copied)

@@ -17,7 +17,13 @@ const oneSpare = sledtest.TunedConfig + "\n[instance]\nspares = 1\n"
 // aSpare is a sled with one spare on its one pool.
 func aSpare(t *testing.T, o sim.Options) again {
 	t.Helper()
-	s := again{Operator: sledtest.New(t, o, oneSpare), mounted: true}
+	return aSpareAs(t, o, oneSpare)
+}
+
+// aSpareAs is aSpare with a configuration of one spare.
+func aSpareAs(t *testing.T, o sim.Options, config string) again {
+	t.Helper()
+	s := again{Operator: sledtest.New(t, o, config), mounted: true}
 	s.Run("bootstrap")
 	s.zone = "propolis_instance_" + between(s.Run("zone list -H -o name"), "propolis_instance_", "\n")
 	s.base = "propolis_base_" + between(s.Run("zone list -H -o name"), "propolis_base_", "\n")
@@ -158,24 +164,31 @@ func TestABaseIsRetiredWithItsSpares(t *testing.T) {
 	}
 }
 
-// An agent makes the spares that are missing, and none where there are enough.
+// An agent makes the spares that are missing, boots what is to be booted, and does neither where
+// there are enough.
 func TestTheAgentFillsUpSpares(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aSpare(t, sledtest.Small())
-		s.Lobby = &sledtest.Lobby{}
-		defer s.StartAgent(t, s.Host()).Stop()
-		s.Run("instance ensure web1")
-		if s.find(); strings.Contains(s.Run("reap -n -H"), "\tspare\t") {
-			t.Error("there is one before the agent made it")
-		}
-		time.Sleep(15 * time.Second)
-		if out := s.Run("reap -n -H"); strings.Count(out, "\tspare\t") != 1 {
-			t.Errorf("there is none: %s", out)
-		}
-		before := s.Comparable()
-		time.Sleep(time.Minute)
-		s.Same(before, "an agent with nothing to fill up")
-	})
+	for name, c := range map[string]struct{ config, sign string }{
+		"not booted": {oneSpare, "\tspare\t"}, "booted": {bootedSpare, ", booted, for the next new VM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := aSpareAs(t, sledtest.Small(), c.config)
+				s.Lobby = &sledtest.Lobby{}
+				defer s.StartAgent(t, s.Host()).Stop()
+				s.Run("instance ensure web1")
+				if s.find(); strings.Contains(s.Run("reap -n -H"), "\tspare\t") {
+					t.Error("there is one before the agent made it")
+				}
+				time.Sleep(15 * time.Second)
+				if out := s.Run("reap -n -H"); strings.Count(out, c.sign) != 1 {
+					t.Errorf("there is none: %s", out)
+				}
+				before := s.Comparable()
+				time.Sleep(time.Minute)
+				s.Same(before, "an agent with nothing to fill up")
+			})
+		})
+	}
 }
 
 // One that could not be made is not tried every ten seconds, but once something is new.

@@ -15,8 +15,9 @@ import (
 // usr/src/cmd/zonecfg/zonecfg.c). What is not a resource must be the same in both.
 // A zone that is not as Old is left alone (host.ErrState).
 //
-// Guess zonecfg-changes-installed-zone: zonecfg of an installed zone removes and adds attrs, fs,
-// net and device in one batch, and they count from its next boot (`zone.reconfigure`, for spares).
+// Guess zonecfg-changes-installed-zone: zonecfg of an installed zone, also of one that runs, removes
+// and adds attrs, fs, net and device in one batch, and they count from its next boot
+// (`zone.reconfigure`, for spares).
 // Check: `sledctl instance ensure web1 --explain` with `instance.spares = 1`, run its zonecfg line,
 // then `zonecfg -z ZONE export`
 type Reconfigure struct {
