@@ -91,6 +91,7 @@ func (s *Sled) Host() host.Host { return &simHost{sled: s} }
 func (s *Sled) Close() {
 	s.close()
 	s.left.Wait()
+	s.world.Close()
 }
 
 // Reboot is a power cycle: what was not persistent is gone, and zones that

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -29,21 +31,33 @@ type Tx struct {
 	Moving   bool               // contents of file systems have been moved (dataset_trees.go)
 
 	touched *Touched // nil: nobody wants to know
-	later   []func()
+	trees   []string // see Discard
 }
 
-// Later has something done behind the transaction, when others may have the state again.
-func (tx *Tx) Later(do func()) { tx.later = append(tx.later, do) }
+// Discard has a tree removed behind the transaction, when others may have the sled again.
+// It stays where this process is killed meanwhile: it lies where nobody looks.
+func (tx *Tx) Discard(tree string) { tx.trees = append(tx.trees, tree) }
 
-// behind does what was left for later.
-func (tx *Tx) behind() {
+// sweep removes what a transaction has discarded: in a directory while others go on.
+func (w *World) sweep(tx *Tx) {
 	if tx == nil { // nothing was begun
 		return
 	}
-	for _, do := range tx.later {
-		do()
+	for _, tree := range tx.trees {
+		if w.dir == "" {
+			_ = RemoveTree(w.files, tree)
+			continue
+		}
+		w.swept.Go(func() {
+			w.sweeping.Lock()
+			defer w.sweeping.Unlock()
+			_ = os.RemoveAll(filepath.Join(w.dir, RootDir, tree))
+		})
 	}
 }
+
+// Close waits until what was discarded is removed.
+func (w *World) Close() { w.swept.Wait() }
 
 // NewTx is a transaction that may write, for those who hold the state
 // themselves: tests, and what makes a new sled.

@@ -30,6 +30,9 @@ type World struct {
 	near []*World // in memory: the sleds that can be reached
 
 	crucible *crucible.Crucible // that sleds of this process share
+
+	sweeping sync.Mutex // one tree at a time: the disk below may take long for it
+	swept    sync.WaitGroup
 }
 
 // nextTime is the result of State.NextTime for a version: all who wait ask for it.
@@ -87,7 +90,7 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	var tx *Tx
-	defer func() { tx.behind() }()
+	defer func() { w.sweep(tx) }()
 	return w.store.update(ctx, func(s *State, touched *Touched) error {
 		tx = NewTx(s, Now(), w.files)
 		tx.touched = touched
@@ -126,7 +129,7 @@ func ended(before, now []*Process) []*Process {
 // for what a process that was killed has left, before the world is used.
 func (w *World) Repair(fn func(*Tx) error) error {
 	var tx *Tx
-	defer func() { tx.behind() }()
+	defer func() { w.sweep(tx) }()
 	return w.store.update(context.Background(), func(s *State, touched *Touched) error {
 		tx = NewTx(s, Now(), w.files)
 		tx.touched = touched

@@ -16,10 +16,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +71,7 @@ func main() {
 		os.Exit(1)
 	}
 	print(os.Stdout, rows)
-	if *strict && over(rows) > 0 {
+	if missed(rows) > 0 || *strict && over(rows) > 0 {
 		os.Exit(1)
 	}
 }
@@ -95,7 +97,7 @@ func take(ctx context.Context, binary, profile string, only int) ([]row, error) 
 	case only >= 0:
 		return measure(ctx, all[only:only+1])
 	case profile == "":
-		return each(ctx, binary, len(all))
+		return each(ctx, binary, all)
 	}
 	named := slices.DeleteFunc(slices.Clone(all), func(m measurement) bool { return !strings.Contains(m.name, profile) })
 	if len(named) == 0 {
@@ -118,26 +120,36 @@ func take(ctx context.Context, binary, profile string, only int) ([]row, error) 
 }
 
 // each takes measurements one after the other, as they would disturb each other, each by a
-// process of its own.
-func each(ctx context.Context, binary string, count int) (rows []row, err error) {
+// process of its own. What cannot be measured is a row that says so: the others stand.
+func each(ctx context.Context, binary string, all []measurement) (rows []row, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	for n := range count {
+	for n, m := range all {
+		var said bytes.Buffer
 		c := exec.CommandContext(ctx, self, "-only", strconv.Itoa(n), binary)
-		c.Stderr = os.Stderr
+		c.Stderr = io.MultiWriter(os.Stderr, &said)
 		out, err := c.Output()
-		if err != nil {
-			return nil, err
-		}
 		var more []row
-		if err := json.Unmarshal(out, &more); err != nil {
-			return nil, err
+		if err == nil {
+			err = json.Unmarshal(out, &more)
+		}
+		if err != nil {
+			more = []row{{What: m.name, Measured: "not measured: " + lastLine(said.String(), err), Missed: true}}
 		}
 		rows = append(rows, more...)
 	}
 	return rows, nil
+}
+
+// lastLine is what a process said last, or the error of one that said nothing.
+func lastLine(said string, err error) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return last
+	}
+	return err.Error()
 }
 
 // bench is what the measurements share.

@@ -201,6 +201,9 @@ func (v *pretendedVM) monitored(w net.Conn, r request) {
 	case v.gen >= asked.Gen:
 		go answerPoll(w, v.gen)
 	default:
+		if v.waiting != nil { // the client has given it up, and asks again
+			v.waiting.Close()
+		}
 		v.waiting = w
 	}
 }

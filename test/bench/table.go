@@ -13,6 +13,7 @@ import (
 type row struct {
 	What, Budget, Measured string
 	Judged, Over           bool
+	Missed                 bool // could not be measured
 }
 
 // timed is a row about a time.
@@ -41,6 +42,17 @@ func over(rows []row) int {
 	n := 0
 	for _, r := range rows {
 		if r.Over {
+			n++
+		}
+	}
+	return n
+}
+
+// missed counts what could not be measured.
+func missed(rows []row) int {
+	n := 0
+	for _, r := range rows {
+		if r.Missed {
 			n++
 		}
 	}

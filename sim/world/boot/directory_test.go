@@ -300,6 +300,7 @@ func TestWhatIsThrownAwayGoes(t *testing.T) {
 		}
 		return names
 	}
+	w.Close()
 	if names := left(); names != nil {
 		t.Errorf("left: %v", names)
 	}

@@ -120,7 +120,7 @@ func throwAway(tx *world.Tx, tree string) error {
 		err = inTurn(func() error { return host.MkdirAll(tx.Files, Trash, 0o700) }, func() error { return tx.Files.Rename(tree, name) })
 	}
 	if err == nil {
-		tx.Later(func() { _ = world.RemoveTree(tx.Files, name) }) // what is left of it, EmptyTrash removes
+		tx.Discard(name) // what is left of it, EmptyTrash removes
 	}
 	return unless(err, fs.ErrNotExist)
 }
