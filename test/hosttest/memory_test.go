@@ -173,3 +173,37 @@ func TestAMemoryCloneGoesOnByItself(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 }
+
+func TestMemoryFilesThatShareTheirContents(t *testing.T) {
+	f := hosttest.Memory()
+	expect.Put(t, f, "/a", "one")
+	expect.OK(t, f.ShareFile("/a", "/b", 0o640))
+	expect.OK(t, f.ShareFile("/b", "/c", 0o600))
+	expect.OK(t, f.Append("/a", []byte(", two")))
+	expect.Put(t, f, "/c", "three")
+	for name, want := range map[string]string{"/a": "one, two", "/b": "one", "/c": "three"} {
+		if got, err := host.ReadFile(f, name); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if info, err := f.Stat("/b"); err != nil || info.Mode != 0o640 {
+		t.Errorf("mode %v, %v", info.Mode, err)
+	}
+	expect.Fails(t, f.ShareFile("/a", "/no/d", 0o600), os.ErrNotExist)
+	faulty := hosttest.Memory()
+	expect.Put(t, faulty, "/a", "one")
+	faulty.Fail(func(string, string) error { return nil })
+	cut := hosttest.PowerCuts()
+	expect.Put(t, cut, "/a", "one")
+	for what, err := range map[string]error{
+		"what is there":    f.ShareFile("/a", "/b", 0o600),
+		"nothing":          f.ShareFile("/no", "/d", 0o600),
+		"a directory":      f.ShareFile("/", "/d", 0o600),
+		"with faults":      faulty.ShareFile("/a", "/d", 0o600),
+		"power can be cut": cut.ShareFile("/a", "/d", 0o600),
+	} {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

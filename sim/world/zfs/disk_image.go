@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -107,9 +108,20 @@ func putPool(tx *world.Tx, d *world.Disk) (err error) {
 	return err
 }
 
+// sharer are files that can share their contents until one of them is changed. Its errors are
+// those of Open, and errors.ErrUnsupported.
+type sharer interface {
+	ShareFile(from, to string, mode fs.FileMode) error
+}
+
 // copyFile copies a file. The bytes of a volume are as long as it is, and mostly zeros: where
 // there are none, none are written.
 func copyFile(files host.Files, from, to string, is host.Info) error {
+	if s, can := files.(sharer); can {
+		if err := s.ShareFile(from, to, is.Mode); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
 	if path.Base(from) != volumeFile {
 		data, err := host.ReadFile(files, from)
 		if err != nil {
