@@ -48,8 +48,9 @@ type Seen struct {
 	Nexus string
 	// Faults are those that are armed on a simulated sled.
 	Faults []string
-	// Unrecorded are zones of sledctl in no record.
+	// Unrecorded are zones of sledctl in no record, but for LostSpares: no VM has one of those.
 	Unrecorded []zone.Zone
+	LostSpares []zone.Zone
 	// Bases are those that no VM can be cloned from.
 	Bases []base.Status
 	// Volumes and Images are those that are recorded.

@@ -230,6 +230,10 @@ func TestEachProblem(t *testing.T) {
 			s.Unrecorded = []zone.Zone{{Name: "a", State: zone.Running}, {Name: "b", State: zone.Running}, {Name: "c", State: zone.Installed}}
 		}, []string{"~ vm-unrecorded: 2 zones of sledctl run and are in no record > sledctl instance adopt --all --dry-run",
 			"~ reap: 1 zone of sledctl does not run and is in no record > sledctl reap --dry-run"}},
+		"spares are in no record": {func(s *Seen) {
+			s.LostSpares = []zone.Zone{{Name: "a", State: zone.Running}, {Name: "b", State: zone.Installed}}
+		},
+			[]string{"~ reap: 2 spares are in no record > sledctl reap --dry-run"}},
 		"a base is invalid": {func(s *Seen) {
 			s.Bases = []base.Status{{Record: base.Record{Zone: "base1", Pool: pool1}, Reason: "its zone is gone"}, {Record: base.Record{Zone: "base2", Pool: pool2}}}
 			s.Items = append(s.Items, storage.Item{Kind: "disk", Name: "c3", State: "absent"})

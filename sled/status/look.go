@@ -118,6 +118,7 @@ func (s Settings) lookAtHost(ctx context.Context, env operation.Env, h host.Host
 		zones, err := inventory.Look(ctx, env.Host, instance.Observes()).Zones()
 		if strays = err; err == nil && s.NoLedger == nil {
 			seen.Unrecorded, strays = unrecorded(s.Base.Names, s.View, zones)
+			seen.Unrecorded, seen.LostSpares = withoutSpares(env.Host.Files(), seen.Unrecorded)
 		}
 	})
 	wg.Go(func() { seen.Bases, bases = s.Base.Invalid(ctx, env.Host, s.View) })

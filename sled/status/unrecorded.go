@@ -3,7 +3,9 @@ package status
 import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -23,6 +25,20 @@ func unrecorded(names naming.Prefixes, view ledger.View, zones []zone.Zone) ([]z
 		}
 	}
 	return all, nil
+}
+
+// withoutSpares tells zones that were cloned ahead from the others. One whose configuration
+// cannot be read is among the others.
+func withoutSpares(files host.Files, zones []zone.Zone) (others, spares []zone.Zone) {
+	for _, z := range zones {
+		config, err := zone.ReadConfig(files, z.Name)
+		if err == nil && layout.AttrsOf(config)[naming.AttrSpare] != "" {
+			spares = append(spares, z)
+		} else {
+			others = append(others, z)
+		}
+	}
+	return others, spares
 }
 
 // recordedZones are those of instances and spares, and those that operations which
@@ -53,8 +69,8 @@ func recordedZones(view ledger.View) (map[string]bool, error) {
 	return known, nil
 }
 
-// strayZones counts the zones in no record: those that run may be adopted, reap judges the
-// others.
+// strayZones counts the zones in no record: those that run and are no spares may be adopted,
+// reap judges the others.
 func (j *judge) strayZones() {
 	running := 0
 	for _, z := range j.Unrecorded {
@@ -65,6 +81,10 @@ func (j *judge) strayZones() {
 	if running > 0 {
 		j.add(Problem{Code: "vm-unrecorded", Severity: Attention, Subject: Subject{Kind: "zones"}, Count: running,
 			Text: counted(running, "zone of sledctl runs and is", "zones of sledctl run and are") + " in no record", Next: []string{"sledctl instance adopt --all --dry-run"}})
+	}
+	if n := len(j.LostSpares); n > 0 {
+		j.add(Problem{Code: "reap", Severity: Attention, Subject: Subject{Kind: "zones"}, Count: n,
+			Text: counted(n, "spare is", "spares are") + " in no record", Next: []string{"sledctl reap --dry-run"}})
 	}
 	if rest := len(j.Unrecorded) - running; rest > 0 {
 		j.add(Problem{Code: "reap", Severity: Attention, Subject: Subject{Kind: "zones"}, Count: rest,
