@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -50,25 +51,31 @@ func (s Write) Do(ctx context.Context, h host.Host) error {
 	if err != nil {
 		return fmt.Errorf("write to volume: %w", err)
 	}
-	err = s.Image.Walk(ctx, func(at, length int64, data []byte) error {
+	flush := newFlusher(device.Sync)
+	err = s.pour(ctx, device, flush)
+	flush.end(err == nil)
+	if err == nil && s.Check != nil {
+		err = s.Check()
+	}
+	err = errors.Join(err, <-flush.ended)
+	if err = errors.Join(err, device.Close()); err != nil {
+		return fmt.Errorf("write the disk of %s: %w", s.From, err)
+	}
+	return nil
+}
+
+// pour writes all that is no hole.
+func (s Write) pour(ctx context.Context, device io.WriterAt, flush *flusher) error {
+	return s.Image.Walk(ctx, func(at, length int64, data []byte) error {
 		if data != nil {
 			if _, err := device.WriteAt(data, at); err != nil {
 				return err
 			}
+			flush.wrote(len(data))
 		}
 		if s.Progress != nil {
 			s.Progress(at + length)
 		}
 		return nil
 	})
-	if err == nil && s.Check != nil {
-		err = s.Check()
-	}
-	if err == nil {
-		err = device.Sync()
-	}
-	if err = errors.Join(err, device.Close()); err != nil {
-		return fmt.Errorf("write the disk of %s: %w", s.From, err)
-	}
-	return nil
 }
