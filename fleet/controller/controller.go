@@ -38,7 +38,7 @@ type Controller struct {
 // New is a controller, and the loop that it depends on.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, terms fence.Terms, every time.Duration, log *slog.Logger) (*Controller, *Beats) {
 	v := &view{gap: gaps * every}
-	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v, suspects: newSuspects(), figures: newFigures()},
+	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v, suspects: newSuspects(), figures: newFigures(func() bool { return v.braked(terms.Fence) })},
 		&Beats{Client: c, Live: live, Every: every, Log: log, view: v}
 }
 
@@ -151,6 +151,7 @@ func (c *Controller) known(ctx context.Context, vm *api.VirtualMachine, pod *cor
 		Silent: run.Sled != "" && c.view.silent(run.Sled) >= c.Terms.Fence,
 	}
 	if p.Silent {
+		e.Braked = c.view.brake(run.Sled, c.Terms.Fence)
 		if _, p.Lost = c.lost(ctx, run.Sled); p.Lost {
 			e.Lost = run.Sled
 		}

@@ -67,6 +67,7 @@ func TestWhatIsDoneAboutAVM(t *testing.T) {
 		{"ended, and to go", Machine{Generation: 3, Ended: 3, Deleting: true}, nil, Found{}, lease, uncounted, Forget, ""},
 		{"storage, and its sled is silent", wanted, silent, Found{}, storage, fence.Evidence{Silent: 29 * time.Second}, Wait, ""},
 		{"storage, and was for long enough", wanted, silent, Found{}, storage, fence.Evidence{Silent: 30 * time.Second}, Conclude, fence.Volumes},
+		{"the same, and so were most sleds", wanted, silent, Found{}, storage, fence.Evidence{Silent: 30 * time.Second, Braked: "most are silent"}, Wait, ""},
 		{"storage, and it was never started", wanted, silent, Found{}, unstarted, fence.Evidence{Silent: time.Hour}, Evict, ""},
 		{"storage, and it has a volume on its sled, too", wanted, silent, Found{}, local, fence.Evidence{Silent: time.Hour}, Wait, ""},
 		{"storage, and it has none in a Crucible", wanted, silent, Found{}, diskless, fence.Evidence{Silent: time.Hour}, Wait, ""},

@@ -8,15 +8,20 @@ import (
 	"github.com/sledctl/sledctl/fleet/api"
 )
 
-// figures are what Prometheus reads of the moves that this process has seen the end of.
+// figures are what Prometheus reads: of the moves that this process has seen the end of, and whether
+// the brake holds.
 type figures struct {
+	brake prometheus.GaugeFunc
 	moves *prometheus.CounterVec
 	took  *prometheus.HistogramVec
 }
 
-func newFigures() *figures {
+func newFigures(braked func() bool) *figures {
 	by := []string{"result"}
 	f := &figures{
+		brake: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sledctl_fleet_brake", Help: "1 while more than half of the sleds are silent, so that none is powered off, and no volume in a Crucible taken over.",
+		}, func() float64 { return map[bool]float64{true: 1}[braked()] }),
 		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sledctl_fleet_moves_total", Help: "Moves of VMs that have ended, by their result: succeeded, or failed.",
 		}, by),
@@ -33,10 +38,12 @@ func newFigures() *figures {
 
 // register has Prometheus read them.
 func (f *figures) register(at prometheus.Registerer) error {
-	if err := at.Register(f.moves); err != nil {
-		return err
+	for _, c := range []prometheus.Collector{f.brake, f.moves, f.took} {
+		if err := at.Register(c); err != nil {
+			return err
+		}
 	}
-	return at.Register(f.took)
+	return nil
 }
 
 // moved counts a move that has ended now.

@@ -131,8 +131,14 @@ func (p *Powers) open(ctx context.Context, o *api.SledBMC) (bmc.BMC, error) {
 
 // spares is why a sled is not powered off now, although that would prove an end; empty: it is.
 func (p *Powers) spares(ctx context.Context, o *api.SledBMC) (string, error) {
-	if why := p.view.spares(o.Name, p.After, p.Terms.Fence); why != "" || o.Spec.Held == api.HeldEnd {
+	if why := p.view.brake(o.Name, p.Terms.Fence); why != "" {
 		return why, nil
+	}
+	if p.view.silent(o.Name) < p.After {
+		return fmt.Sprintf("it is powered off once it was silent for %v", p.After), nil
+	}
+	if o.Spec.Held == api.HeldEnd {
+		return "", nil
 	}
 	var pods corev1.PodList
 	if err := p.Client.List(ctx, &pods, client.HasLabels{api.LabelSled}); err != nil {
@@ -157,35 +163,6 @@ func (p *Powers) spares(ctx context.Context, o *api.SledBMC) (string, error) {
 		return fmt.Sprintf("it has reported %d VMs which no pod claims", len(unclaimed)), nil
 	}
 	return "", nil
-}
-
-// spares is why a sled that is silent is not powered off yet. It is the network, or the API server,
-// if many are silent at once; and a controller that reads no leases knows nothing about any.
-func (v *view) spares(sled string, after, silent time.Duration) string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	many, of := 0, 0
-	for name, r := range v.reports {
-		switch is := v.silence[name].Counted >= silent; {
-		case is && r.Aside && name != sled:
-		case is:
-			many++
-			of++
-		default:
-			of++
-		}
-	}
-	switch _, known := v.silence[sled]; {
-	case !known:
-		return "it has never renewed a lease"
-	case time.Since(v.heard) > v.gap:
-		return "the controller cannot read the leases"
-	case v.silence[sled].Counted < after:
-		return fmt.Sprintf("it is powered off once it was silent for %v", after)
-	case many*2 > of:
-		return fmt.Sprintf("%d of %d sleds are silent, so that the fault is not theirs", many, of)
-	}
-	return ""
 }
 
 // reasonOf is one word for why a BMC does not answer.

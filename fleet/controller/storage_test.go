@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -79,6 +80,60 @@ func TestAVolumeIsTakenOver(t *testing.T) {
 	}
 	s.ends(1)
 	if vm := s.look(); vm != nil {
+		t.Fatalf("%+v", vm.Status)
+	}
+}
+
+// braked reads what Prometheus reads.
+func (s *story) braked() float64 {
+	s.t.Helper()
+	at := prometheus.NewRegistry()
+	s.ok(s.c.figures.register(at))
+	families, err := at.Gather()
+	s.ok(err)
+	for _, family := range families {
+		if family.GetName() == "sledctl_fleet_brake" {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	s.t.Fatal("there is no such figure")
+	return 0
+}
+
+// No volume is taken over while the fault is the network's, as no sled is powered off then; nor by
+// one who reads no leases.
+func TestAVolumeIsNotTakenOverWhileMostSledsAreSilent(t *testing.T) {
+	s := keeps(t)
+	holds := func(says string) {
+		t.Helper()
+		vm := s.look()
+		fenced := meta.FindStatusCondition(vm.Status.Conditions, api.ConditionFenced)
+		if vm.Status.Generation != 1 || vm.Status.Ended != nil || fenced == nil || !strings.Contains(fenced.Message, says) {
+			t.Errorf("%+v, want it to hold with %q", vm.Status, says)
+		}
+		var sled1 corev1.Node
+		s.ok(s.store.Get(t.Context(), client.ObjectKey{Name: "sled1"}, &sled1))
+		if len(sled1.Spec.Taints) != 0 || s.pod(1).DeletionTimestamp != nil {
+			t.Errorf("taints %+v, pod %+v", sled1.Spec.Taints, s.pod(1).ObjectMeta)
+		}
+	}
+	s.pass(5*time.Second, 2*time.Minute, "sled3")
+	holds("2 of 3 sleds are silent")
+	if s.braked() != 1 {
+		t.Error("the figure does not say so")
+	}
+	var sled2 corev1.Node
+	s.ok(s.store.Get(t.Context(), client.ObjectKey{Name: "sled2"}, &sled2))
+	sled2.Spec.Unschedulable = true // it is being repaired
+	s.ok(s.store.Update(t.Context(), &sled2))
+	s.pass(125*time.Second, 125*time.Second, "sled3")
+	if s.braked() != 0 {
+		t.Error("one of two is silent, and the figure says that most are")
+	}
+	s.c.view.heard = time.Now().Add(-time.Minute)
+	holds("cannot read the leases")
+	s.pass(130*time.Second, 130*time.Second, "sled3")
+	if vm := s.look(); vm.Status.Ended == nil || vm.Status.Ended.Proof != "storage" || vm.Status.Generation != 2 {
 		t.Fatalf("%+v", vm.Status)
 	}
 }

@@ -84,6 +84,8 @@ type Evidence struct {
 	Lost string
 	// Silent is for how long the sled's lease was read and found not renewed: see Silence.
 	Silent time.Duration
+	// Braked is why no volumes are taken over now, although nothing would write twice; empty: they may be.
+	Braked string
 	// Uncounted are sleds that have not yet said what they run, after the store was found
 	// restored or before enough of them have answered the present controller: see Census.
 	Uncounted []string
