@@ -67,6 +67,10 @@ func (e *UndecidedError) Unwrap() []error { return []error{host.ErrStillRunning,
 // phaseSync is the first phase: the target gets the machine's spec and makes it.
 const phaseSync = "Sync"
 
+// phaseFinish is the last one: the source has let the machine go. Its target opens volumes in a
+// Crucible only then, and a machine that fails at that runs on neither side.
+const phaseFinish = "Finish"
+
 // Verb names the step.
 func (Arrive) Verb() string { return "propolis.arrive" }
 
@@ -150,14 +154,14 @@ func (s Arrive) await(ctx context.Context, c Client, said error) error {
 		s.tell(now)
 		in := now.Migration.In
 		switch {
-		case now.State == StateFailed:
+		case now.State == StateFailed && (in == nil || in.ID != s.ID || in.State != phaseFinish):
 			return failed("the machine of its target has " + stage(in))
 		case in == nil || in.ID != s.ID:
 			return &UndecidedError{s.ID, fmt.Errorf("the server has another machine, which is %s", now.State)}
 		case now.State == StateMigrating, now.State == StateCreating:
 			return nil
 		}
-		return done // and whatever its guest has done since
+		return done // also where it has failed since: its source has let it go
 	})
 	_, lost := errors.AsType[*MigrationError](err)
 	_, unclear := errors.AsType[*UndecidedError](err)

@@ -62,3 +62,32 @@ func (v CrucibleVolume) Request() string {
 	}{"volume", uuid.MustParse(v.ID), v.BlockSize, []region{{"region", v.BlockSize, v.ExtentBlocks, v.Extents, o, v.Generation}}, nil})
 	return string(data)
 }
+
+// ReadCrucible reads what a request asks for; false: it is none for a volume of one region, as
+// CrucibleVolume.Request writes it.
+func ReadCrucible(request string) (v CrucibleVolume, ok bool) {
+	var r struct {
+		Type  string `json:"type"`
+		ID    string `json:"id"`
+		Parts []struct {
+			BlockSize    uint64 `json:"block_size"`
+			ExtentBlocks uint64 `json:"blocks_per_extent"`
+			Extents      uint32 `json:"extent_count"`
+			Generation   uint64 `json:"gen"`
+			Opts         struct {
+				Target   []string `json:"target"`
+				Key      string   `json:"key"`
+				ReadOnly bool     `json:"read_only"`
+			} `json:"opts"`
+		} `json:"sub_volumes"`
+		Parent json.RawMessage `json:"read_only_parent"`
+	}
+	if json.Unmarshal([]byte(request), &r) != nil || r.Type != "volume" || len(r.Parts) != 1 || len(r.Parent) > 0 && string(r.Parent) != "null" {
+		return v, false
+	}
+	part := r.Parts[0]
+	return CrucibleVolume{
+		ID: r.ID, Targets: part.Opts.Target, BlockSize: part.BlockSize, ExtentBlocks: part.ExtentBlocks, Extents: part.Extents,
+		Key: part.Opts.Key, ReadOnly: part.Opts.ReadOnly, Generation: part.Generation,
+	}, true
+}

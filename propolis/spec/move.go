@@ -30,10 +30,11 @@ func (s InstanceSpec) Unmovable() []Problem {
 // same: nothing else can be exchanged. Backends of networks are always listed,
 // as a VNIC is the target's own.
 //
-// Guess crucible-volume-is-exchanged: a Crucible volume of a VM that the control plane moves is
-// exchanged for the one of the target's registration, with its generation; the Crucible of the
-// simulated sled compares no generations when a VM moves.
-// Check: let a control plane move a VM that has a distributed disk
+// Guess crucible-volume-is-exchanged: a Crucible volume of a VM that moves is exchanged for the one of
+// the target's registration or document, whose generation is above the source's; its Propolis opens it
+// when the source has let the VM go.
+// Check: let a control plane move a VM that has a distributed disk; `sledctl instance migrate NAME --to
+// SLED` with a volume in a Crucible
 func Replace(source, wanted InstanceSpec) (map[string]Replacement, []Problem) {
 	ours := map[string]Component{} // by the server's spelling
 	for key, part := range wanted.Components {

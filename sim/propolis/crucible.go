@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -117,6 +118,26 @@ func activate(tx *world.Tx, vm *world.VM) error {
 		}
 	}
 	return nil
+}
+
+// comes reports whether a machine that has come from another server has not opened its volumes yet.
+func comes(vm *world.VM, now time.Time) bool {
+	m := unsure(vm.In)
+	return m != nil && !m.Fails && !m.Flows(now)
+}
+
+// takeOver is what a machine does that has come: its backends start as those of one that is run, and
+// before its vCPUs (start_vm in bin/propolis-server/src/lib/vm/state_driver.rs of
+// oxidecomputer/propolis, MigratedIn). By then the source has let it go, so that one which cannot
+// runs nowhere.
+func takeOver(tx *world.Tx, vm *world.VM) {
+	runs := slices.IndexFunc(vm.Timeline, func(point world.Timepoint) bool { return point.State == "Running" })
+	if runs < 0 || activate(tx, vm) == nil {
+		return
+	}
+	vm.Timeline = vm.Timeline[:runs:runs]
+	publish(vm, nil, "Failed", "", vm.In.End)
+	vm.Console.Cut(vm.In.End)
 }
 
 // Write has the guest of a machine write to each volume in a Crucible that it has. The error is

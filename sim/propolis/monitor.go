@@ -99,10 +99,20 @@ func (c *call) monitor() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var point world.Timepoint
-	var migration map[string]any
-	err = errGone
 	defer c.follow()()
+	var a map[string]any
+	for comes := true; comes && err == nil; {
+		if a, comes, err = c.reach(asked.Gen); comes && err == nil {
+			err = c.settle(c.r.Context())
+		}
+	}
+	return answer{http.StatusOK, a}, err
+}
+
+// reach waits until the machine has come to a generation, and says what it is then; or, earlier, until
+// it has come from another server, and has to open its volumes before it is anything.
+func (c *call) reach(generation uint64) (is map[string]any, arrived bool, err error) {
+	err = errGone
 	waited := c.world.Wait(c.r.Context(), func(tx *world.Tx) bool {
 		p := find(tx, c.pid)
 		switch err = errGone; {
@@ -112,20 +122,21 @@ func (c *call) monitor() (answer, error) {
 			err = noInstance()
 			return true
 		}
-		point, migration = world.At(p.VM.Timeline, tx.Now), migrations(p.VM, tx.Now)
-		reached := point.Generation >= asked.Gen
-		over := finished(point.State) && len(p.VM.Timeline) > 2
 		err = nil
+		if arrived = comes(p.VM, tx.Now); arrived {
+			return true
+		}
+		point := world.At(p.VM.Timeline, tx.Now)
+		is = map[string]any{"gen": point.Generation, "state": point.State, "migration": migrations(p.VM, tx.Now)}
+		reached := point.Generation >= generation
+		over := finished(point.State) && len(p.VM.Timeline) > 2
 		if !reached && over {
 			err = &fault{status: http.StatusGone, code: "NoInstance",
-				message: fmt.Sprintf("No instance present; will never reach generation %d", asked.Gen)}
+				message: fmt.Sprintf("No instance present; will never reach generation %d", generation)}
 		}
 		return reached || over
 	})
-	if err = cmp.Or(waited, err); err != nil {
-		return answer{}, err
-	}
-	return answer{http.StatusOK, map[string]any{"gen": point.Generation, "state": point.State, "migration": migration}}, nil
+	return is, arrived, cmp.Or(waited, err)
 }
 
 // migrations reports the latest ones in each direction.

@@ -115,7 +115,9 @@ func conclude(tx *world.Tx, vm *world.VM, m *world.Migration, told account) {
 	case told.broke.IsZero() && told.gone && m.Flows(tx.Now), m.End.IsZero() && tx.Now.Sub(m.Phases[0].From) > patience:
 		breakOff(vm, m, tx.Now)
 	}
-	m.Sure = !m.Flows(tx.Now)
+	if m.Sure = !m.Flows(tx.Now); m.Sure && m == vm.In && !m.Fails {
+		takeOver(tx, vm)
+	}
 }
 
 // breakOff ends a migration at a moment: the source goes on, the target fails.

@@ -269,7 +269,8 @@ func incoming(underlay netip.Prefix, r record.Record, seen Observed, step *propo
 		own.Init.Spec.Components.TakeCloudInit(theirs.Components)
 	}
 	replace, problems := spec.Replace(theirs, *own.Init.Spec)
-	if problems = slices.Concat(from.Spec.Unmovable(), problems); len(problems) > 0 {
+	problems = slices.Concat(from.Spec.Unmovable(), problems, migration.VolumeObstacles(r, *own.Init.Spec, *from.Spec, seen.Vault.Key))
+	if len(problems) > 0 {
 		return &migration.UnmovableError{Name: r.Name, Problems: problems}
 	}
 	step.Machine = *own.Init.Spec

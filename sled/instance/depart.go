@@ -71,7 +71,7 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 		return d, err
 	}
 	if r.Migration == nil && c.Target != nil && !c.DryRun && !c.Cancel {
-		if err := rehearse(ctx, s, env.Host, r, c); err != nil {
+		if err := rehearse(ctx, s, env, r, c); err != nil {
 			return d, err
 		}
 	}
@@ -94,6 +94,9 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 		err = fmt.Errorf("instance %q runs on %s, and what it had here was not removed: %w", d.Record.Name, d.Peer, err)
 	}
 	d.Reports = append(d.Reports, last.Report)
+	if err == nil && migration.HasFailed(d.There) {
+		err = &migration.FailedThereError{Name: d.Record.Name, Peer: d.Peer}
+	}
 	return d, err
 }
 
@@ -119,15 +122,23 @@ func asOne(observe func(operation.Event)) (first, second func(operation.Event)) 
 
 // rehearse asks the target whether it could take the machine, before anything is
 // written down on either side.
-func rehearse(ctx context.Context, s Settings, h host.Host, r record.Record, c Departure) error {
+func rehearse(ctx context.Context, s Settings, env operation.Env, r record.Record, c Departure) error {
 	if r.Incarnation == nil || !r.Incarnation.Ensured {
 		return nil // the operation refuses it, once it has looked
 	}
 	if problems, err := migration.Obstacles(s.Underlay, r, c.Shared); err != nil || len(problems) > 0 {
 		return err // the same
 	}
+	view, err := operation.Decided(ctx, env, true)
+	if err != nil {
+		return err
+	}
+	sent, _, err := record.Leaving(view, r, false)
+	if err != nil {
+		return err
+	}
 	m := record.Migration{ID: uuid.Nil.String(), Target: c.Target}
-	return sending(s, r, m, c).Rehearse(ctx, h)
+	return sending(s, sent, m, c).Rehearse(ctx, env.Host)
 }
 
 // sending is the step that has the target take the VM of a record.
@@ -158,7 +169,7 @@ func sendOperation(ctx context.Context, s Settings, env operation.Env, id string
 			if err := old.CheckKeeper(s.Asks); err != nil {
 				return operation.Decision{}, err
 			}
-			decision, next, err := departure(s, old, seen, at, c, func(there []byte) { d.There = there })
+			decision, next, err := departure(s, view, old, seen, at, c, func(there []byte) { d.There = there })
 			if next.Migration != nil {
 				d.Peer = next.Migration.Peer()
 			}
@@ -169,15 +180,20 @@ func sendOperation(ctx context.Context, s Settings, env operation.Env, id string
 
 // departure is pure.
 func departure(
-	s Settings, old record.Record, seen Observed, at operation.Stamp, c Departure, told func([]byte),
+	s Settings, view ledger.View, old record.Record, seen Observed, at operation.Stamp, c Departure, told func([]byte),
 ) (operation.Decision, record.Record, error) {
 	next, err := departing(s.Blueprint(), old, seen, at, c)
 	if err != nil || next.Migration.Departed {
 		return operation.Decision{}, next, err
 	}
-	step := sending(s, old, *next.Migration, c)
+	again := old.Migration != nil && old.Migration.ID == next.Migration.ID
+	sent, counted, err := record.Leaving(view, old, again || c.Cancel)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	step := sending(s, sent, *next.Migration, c)
 	step.Told = told
-	if step.Document, err = migration.Document(s.GuestLink, s.Underlay, old); err != nil {
+	if step.Document, err = migration.Document(s.GuestLink, s.Underlay, sent); err != nil {
 		return operation.Decision{}, old, err
 	}
 	gone, stays := next, next
@@ -196,6 +212,7 @@ func departure(
 	d.OnStart, errs[0] = next.Replaces(old)
 	d.OnSuccess, errs[1] = after.Replaces(next)
 	d.OnUndo, errs[2] = stays.Replaces(next)
+	d.OnStart = append(d.OnStart, counted...)
 	return d, next, errors.Join(errs[:]...)
 }
 

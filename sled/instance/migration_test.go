@@ -177,6 +177,41 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 	}
 }
 
+// A volume in a Crucible is that of the source, and opened with a generation above, or nothing is asked
+// for: once the source has let the VM go, it would be too late.
+func TestAnIncomingVolumeIsHeldAgainstTheSource(t *testing.T) {
+	c, key := settings(), []byte("of digests")
+	r := made(t, c, web(1))
+	r.Migration = &record.Migration{ID: thisOne, Source: "10.78.0.2:12400"}
+	d := record.CrucibleDisk{ID: "7c1e6dd0-2a5f-4f4c-9f0b-0d8a8a3a1f01", Targets: []string{"10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"}, BlockSize: 4096, ExtentBlocks: 1, Extents: 1, Generation: 2}
+	d.Request = spec.Digest(key, d.RequestAt(2))
+	r.Spec.Crucible = []record.CrucibleDisk{d}
+	own, err := layout.RequestOf(c.Underlay, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := d
+	other.Extents++
+	for request, want := range map[string]string{
+		d.RequestAt(1):     "",
+		d.RequestAt(2):     "with generation 2 at the source, and would be opened with 2",
+		other.RequestAt(1): "extents=2 at the source",
+	} {
+		theirs := own.Init.Spec.Clone()
+		theirs.Components["disk0-backend"] = spec.CrucibleStorage{Request: request}
+		var step propolis.Arrive
+		seen := Observed{Source: migration.Peer{VM: migration.VM{ID: r.ID, State: propolis.StateRunning}, Spec: &theirs}}
+		seen.Vault.Key = key
+		err := incoming(c.Underlay, r, seen, &step)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if err == nil && step.Request.Init.Migration.Replace["disk0-backend"].Component != (spec.CrucibleStorage{Request: d.Request}) {
+			t.Errorf("it is replaced by %+v", step.Request.Init.Migration.Replace)
+		}
+	}
+}
+
 // A migration moves no disks: each that would stay behind is named.
 func TestWhatOfAMachineStays(t *testing.T) {
 	c := settings()

@@ -69,7 +69,7 @@ func (m *moving) fits(ctx context.Context) error {
 	case r.Spec.Machine != nil:
 		e.Why = append(e.Why, "its spec was written down whole, and names the disks of this sled")
 	case len(r.Spec.Crucible) > 0: // the key would have to go along, and the count of generations
-		e.Why, e.Do = append(e.Why, "it has a volume in a Crucible"), "delete it here, and create it on the other sled by its document"
+		e.Why, e.Do = append(e.Why, "it has a volume in a Crucible"), "to move it while it runs, leave out --offline; or delete it here, and create it on the other sled by its document"
 	case r.Later != nil:
 		e.Why, e.Do = append(e.Why, "its disks change with its next bring-up"), "stop it and start it first: sledctl instance stop "+r.Name
 	}

@@ -99,6 +99,7 @@ func rows() []row {
 		{name: "keeper of an instance", noBoot: true, adds: true, ready: []string{sledtest.Web1}, line: "instance keeper web1 fleet --generation 1", ends: []string{"instance keeper web1 operator", "instance delete web1"}},
 		{name: "keeper of the sled", plain: true, adds: true, line: "sled keeper fleet", ends: []string{"sled keeper operator"}},
 		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{sledtest.Web1}, line: sledtest.MigrateWeb1, ends: []string{}, may: 4},
+		{name: "migrate with a volume in a Crucible", pair: true, noBoot: true, adds: true, ready: []string{"instance ensure -f testdata/crucible.toml"}, line: sledtest.MigrateWeb1, ends: []string{}, may: 4},
 		{name: "move", pair: true, noBoot: true, adds: true, ready: []string{onVolume}, line: sledtest.MigrateWeb1 + " --offline", ends: []string{}, may: 4},
 		{name: "receive", prepare: (*scene).sent, line: "volume receive web1-0 --size 1M --for 66666666-6666-4666-8666-666666666666 --snapshot GUID < PLAN", ends: []string{"volume delete web1-0"}},
 		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},

@@ -11,7 +11,9 @@ import (
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/propolis"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/crucible"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 )
 
@@ -34,17 +36,28 @@ type Moving struct {
 	At             time.Time
 	SourceEmpty    string // the sleds without the machine
 	targetEmpty    string
+	shared         *crucible.Crucible // nil: the machine has no volume in one
 }
 
 // OtherNetwork is tuned with a network that the first sled does not have.
 func OtherNetwork() string { return strings.ReplaceAll(TunedConfig, "10.77.", "10.78.") }
 
-func NewMoving(t *testing.T) *Moving {
+func NewMoving(t *testing.T) *Moving { return newMoving(t, Web1, "", nil) }
+
+// NewMovingOf is Moving with a machine that a document describes, whose volumes are in a Crucible.
+func NewMovingOf(t *testing.T, document string) *Moving {
+	return newMoving(t, "instance ensure -f -", document, &crucible.Crucible{})
+}
+
+func newMoving(t *testing.T, line, input string, shared *crucible.Crucible) *Moving {
 	a, b := New(t, Small(), TunedConfig), New(t, Small(), OtherNetwork())
+	a.World().Share(shared)
 	a.Run("bootstrap")
 	b.Run("bootstrap")
-	m := &Moving{SourceEmpty: a.Comparable(), targetEmpty: b.Comparable()}
-	a.Run(Web1)
+	m := &Moving{SourceEmpty: a.Comparable(), targetEmpty: b.Comparable(), shared: shared}
+	if made := a.Fed(t.Context(), a.Host(), line, input); made.Exit != 0 {
+		t.Fatalf("%s: exit %d: %s", line, made.Exit, made.Errs)
+	}
 	m.Source, m.Target, m.At = a.Clone(), b.Clone(), time.Now()
 	return m
 }
@@ -56,7 +69,13 @@ func (m *Moving) Open(t *testing.T) *Move {
 	t.Cleanup(b.Close)
 	time.Sleep(time.Until(m.At))
 	a.Meet(b)
-	return &Move{Moving: m, t: t, Source: a, Target: b, Here: host.Crash(a.Host(), 0, host.CrashBefore), There: host.Crash(b.Host(), 0, host.CrashBefore)}
+	move := &Move{Moving: m, t: t, Source: a, Target: b, Here: host.Crash(a.Host(), 0, host.CrashBefore), There: host.Crash(b.Host(), 0, host.CrashBefore)}
+	if m.shared != nil {
+		move.Shared = m.shared.Clone()
+		a.World().Share(move.Shared)
+		b.World().Share(move.Shared)
+	}
+	return move
 }
 
 // Move is one migration.
@@ -64,7 +83,8 @@ type Move struct {
 	*Moving
 	t              *testing.T
 	Source, Target *Operator
-	Here, There    *host.Crashing // each side's client dies with its host
+	Shared         *crucible.Crucible // in which the machine has its volumes; nil: it has none
+	Here, There    *host.Crashing     // each side's client dies with its host
 	Cancel         context.CancelCauseFunc
 	ended          chan Answer
 }
@@ -87,6 +107,18 @@ func (m *Move) begin() {
 		exit := commands.Run(ctx, env, strings.Fields(MigrateWeb1))
 		m.ended <- Answer{exit, out.String(), errs.String()}
 	}()
+}
+
+// writes checks that one machine at most writes to the volumes: that which runs, once it runs.
+func (m *Move) writes(runs bool) {
+	m.t.Helper()
+	if m.Shared == nil {
+		return
+	}
+	n := m.Source.WritingMachines() + m.Target.WritingMachines()
+	if n > 1 || runs && n != 1 {
+		m.t.Errorf("%d machines can write", n)
+	}
 }
 
 // reach waits until the target is in a phase, for half a second.
@@ -117,12 +149,25 @@ func (m *Move) phase() (phase string) {
 	return phase
 }
 
-// running are the machines that run on a sled.
-func (s *Operator) RunningMachines() (n int) {
+// RunningMachines are how many machines run on a sled.
+func (s *Operator) RunningMachines() int {
+	s.T.Helper()
+	return s.machines("Running", func(*world.Tx, *world.VM) bool { return true })
+}
+
+// WritingMachines are those of them that can write to all their volumes in a Crucible, and those that
+// are in a migration.
+func (s *Operator) WritingMachines() int {
+	s.T.Helper()
+	writes := func(tx *world.Tx, vm *world.VM) bool { return propolis.Write(tx, vm) == nil }
+	return s.machines("Running", writes) + s.machines("Migrating", writes)
+}
+
+func (s *Operator) machines(state string, are func(*world.Tx, *world.VM) bool) (n int) {
 	s.T.Helper()
 	err := s.World().View(s.T.Context(), func(tx *world.Tx) error {
 		for _, p := range tx.State.Processes {
-			if p.VM != nil && world.At(p.VM.Timeline, tx.Now).State == "Running" {
+			if p.VM != nil && world.At(p.VM.Timeline, tx.Now).State == state && are(tx, p.VM) {
 				n++
 			}
 		}
@@ -154,26 +199,35 @@ type Befalling struct {
 	Stay bool // whatever the phase, the machine is not lost
 }
 
+// During runs the command, and something while the target is in a phase.
+func (m *Move) During(phase string, do func(*Move)) Answer {
+	m.t.Helper()
+	m.begin()
+	if do != nil {
+		m.reach(phase)
+		m.writes(true)
+		do(m)
+	}
+	a := <-m.ended
+	m.Here.Wait()
+	m.There.Wait()
+	return a
+}
+
 // Suffers runs a case, up to the laws.
 func (m *Move) Suffers(phase string, b Befalling) {
 	t := m.t
 	if b.Before != nil {
 		b.Before(m, phase)
 	}
-	m.begin()
-	if b.During != nil {
-		m.reach(phase)
-		b.During(m)
-	}
-	a := <-m.ended
-	m.Here.Wait()
-	m.There.Wait()
+	a := m.During(phase, b.During)
 	if b.Exit != nil && !slices.Contains(b.Exit, a.Exit) {
 		t.Errorf("exit %d: %s", a.Exit, a.Errs)
 	}
 	if n := m.Source.RunningMachines() + m.Target.RunningMachines(); n > 1 {
 		t.Fatalf("%d machines run", n)
 	}
+	m.writes(false)
 	told := strings.Split(strings.TrimSpace(a.Errs), "\n")[0]
 	if b.Exit != nil && a.Exit != 0 && !strings.Contains(told, "web1") {
 		t.Errorf("told: %s", a.Errs)
@@ -209,6 +263,7 @@ func (m *Move) laws() (where string) {
 	if a+b != 1 {
 		t.Fatalf("%d machines run on the source, %d on the target", a, b)
 	}
+	m.writes(true)
 	where, other, with, empty := "source", m.Target, m.Source, m.targetEmpty
 	if b == 1 {
 		where, other, with, empty = "target", m.Source, m.Target, m.SourceEmpty

@@ -23,6 +23,7 @@ package crucible
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 )
 
@@ -36,6 +37,17 @@ type Crucible struct {
 type volume struct {
 	last   uint64          // generation
 	active map[string]bool // upstairs that may write: one, if the downstairs compare generations
+}
+
+// Clone is a copy of it with its volumes as they are.
+func (c *Crucible) Clone() *Crucible {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to := &Crucible{careless: c.careless, volumes: map[string]*volume{}}
+	for id, v := range c.volumes {
+		to.volumes[id] = &volume{last: v.last, active: maps.Clone(v.active)}
+	}
+	return to
 }
 
 // Lie makes the downstairs compare nothing, and disconnect nobody, or ends that.

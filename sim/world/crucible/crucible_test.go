@@ -34,6 +34,10 @@ func TestOnlyAHigherGenerationTakesOver(t *testing.T) {
 	if c.Last("v") != 9 || c.Last("other") != 0 {
 		t.Errorf("last: %d, %d", c.Last("v"), c.Last("other"))
 	}
+	clone := c.Clone()
+	if err := clone.Activate("v", "b", 10); err != nil || c.Last("v") != 9 || c.Write("v", "a") != nil || clone.Write("v", "a") == nil {
+		t.Errorf("a copy is not its own: %v", err)
+	}
 	c.Lie(true)
 	if err := c.Activate("v", "b", 9); err != nil || c.Write("v", "a") != nil || c.Write("v", "b") != nil {
 		t.Errorf("downstairs that compare nothing: %v", err)

@@ -235,10 +235,10 @@ func Obstacles(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Prob
 		problems = append(problems, spec.Problem{What: "its disks change with its next bring-up: stop and start it first"})
 	}
 	for _, key := range m.Components.Keys() {
-		if _, crucible := m.Components[key].(spec.CrucibleStorage); crucible {
+		if _, crucible := m.Components[key].(spec.CrucibleStorage); crucible && r.Spec.Machine != nil {
 			problems = append(problems, spec.Problem{Path: spec.Path(key, "request_json"),
-				What: "a Crucible volume takes a new generation number to the target, " +
-					"and only the control plane knows which"})
+				What: "a Crucible volume in a spec takes a new generation number to the target, " +
+					"and only the spec's author knows which: describe it by crucible instead"})
 		}
 	}
 	for _, key := range m.Files() {
@@ -252,9 +252,6 @@ func Obstacles(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Prob
 // DiskObstacles lists the disks of a VM that keep it from coming here by a migration which a
 // request asks for. Shared is as in Obstacles.
 func DiskObstacles(s record.Spec, shared bool) (problems []spec.Problem) {
-	for _, d := range s.Crucible {
-		problems = append(problems, spec.Problem{What: fmt.Sprintf("%q is a volume in a Crucible, which a VM that runs does not take along", d.ID)})
-	}
 	for _, d := range s.Disks {
 		if what := diskObstacle(d.Path, shared, "shared_disks"); what != "" {
 			problems = append(problems, spec.Problem{What: what})

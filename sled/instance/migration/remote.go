@@ -212,6 +212,7 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 		NICs    []nic           `json:"nics"`
 		Machine json.RawMessage `json:"spec,omitempty"`
 
+		Crucible   []crucibleDisk    `json:"crucible,omitempty"`
 		StartOrder record.StartOrder `json:"start_order,omitempty"`
 		CloudInit  *cloudInit        `json:"cloud_init,omitempty"`
 	}{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, CPUCap: r.Spec.CPUCap, Memory: r.Spec.Memory, NICs: []nic{}, StartOrder: r.Spec.StartOrder}
@@ -225,7 +226,7 @@ func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte,
 		d.NICs = append(d.NICs, nic(n))
 	}
 	if r.Spec.Machine == nil {
-		d.Disks = r.Spec.Disks
+		d.Disks, d.Crucible = r.Spec.Disks, crucibleDisks(r.Spec.Crucible)
 	} else {
 		bare := r
 		bare.Spec.CloudInit = nil // it is not of the spec

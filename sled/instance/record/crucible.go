@@ -178,3 +178,43 @@ func NextGeneration(view ledger.View, r Record) (n uint64, counted []ledger.Fact
 	fact, err := GenerationFact(r.ID, n+1)
 	return n + 1, []ledger.Fact{fact}, err
 }
+
+// Leaving is the record of an instance as it is described to the sled to which its VM moves: its volumes
+// are opened there with a generation above the one here. That is counted here, too, before it is sent;
+// again says that it was.
+func Leaving(view ledger.View, r Record, again bool) (Record, []ledger.Fact, error) {
+	n, counted, err := NextGeneration(view, r)
+	if err != nil || n == 0 {
+		return r, nil, err
+	}
+	if again {
+		n, counted = n-1, nil
+	}
+	r.Spec.Crucible = slices.Clone(r.Spec.Crucible)
+	for i := range r.Spec.Crucible {
+		r.Spec.Crucible[i].Above = n - 1
+	}
+	return r, counted, nil
+}
+
+// Obstacle is what keeps a VM that has its volume by a request from taking this one with it to another
+// sled: it would be another volume, or be opened with a generation that is not above; empty: nothing.
+// A digest with the key stands for the volume's key.
+func (d CrucibleDisk) Obstacle(request string, key []byte) string {
+	v, ok := spec.ReadCrucible(request)
+	if v.Key != "" {
+		v.Key = spec.Digest(key, v.Key)
+	}
+	theirs := CrucibleDisk{
+		ID: v.ID, Targets: v.Targets, BlockSize: v.BlockSize, ExtentBlocks: v.ExtentBlocks, Extents: v.Extents, ReadOnly: v.ReadOnly, Key: v.Key,
+	}
+	switch {
+	case !ok:
+		return fmt.Sprintf("would be volume %s, and is no volume of one region at the source", d.ID)
+	case theirs.text() != d.text():
+		return fmt.Sprintf("is %s at the source, and would be %s", theirs.text(), d.text())
+	case v.Generation >= d.Generation && !d.ReadOnly:
+		return fmt.Sprintf("volume %s is open with generation %d at the source, and would be opened with %d: want one above it", d.ID, v.Generation, d.Generation)
+	}
+	return ""
+}
