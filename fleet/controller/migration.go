@@ -16,7 +16,6 @@ type Asked struct {
 	There     bool   // the VM exists
 	Wanted    bool   // it is wanted to run
 	Volumes   bool   // it has a volume on its sled
-	Crucible  bool   // it has a volume in a Crucible
 	Mine      bool   // it moves by this migration
 	Moving    bool   // it moves by another one
 	Stale     bool   // a drain has asked for it, and the VM has left its sled otherwise
@@ -51,8 +50,6 @@ func DecideMigration(a Asked) Step {
 		return Step{Act: Fail, Reason: "the VM has run again since a drain asked for it"}
 	case a.Volumes:
 		return Step{Act: Fail, Reason: "the VM has a volume on its sled, which cannot move"}
-	case a.Crucible:
-		return Step{Act: Fail, Reason: "the VM has a volume in a Crucible, which a VM that runs does not take along"}
 	case a.Target != "" && a.Target == a.Source:
 		return Step{Act: Fail, Reason: fmt.Sprintf("the VM is on sled %s already", a.Source)}
 	case a.Moving:

@@ -74,7 +74,7 @@ func (c *Migrations) asked(ctx context.Context, asked *api.VirtualMachineMigrati
 	a.Mine = moving != nil && moving.UID == asked.UID
 	a.Moving = moving != nil && !a.Mine
 	a.Stale = asked.Labels[api.LabelDrain] != "" && asked.Name != api.PodName(vm.Name, vm.Status.Next())
-	a.Wanted, a.Volumes, a.Crucible = wanted(vm), vm.Spec.Local(), len(vm.Spec.Disks) > 0
+	a.Wanted, a.Volumes = wanted(vm), vm.Spec.Local()
 	var pod *corev1.Pod
 	if vm.Status.Generation > 0 {
 		if pod, err = c.find(ctx, vm, vm.Status.Generation); err != nil {

@@ -111,7 +111,6 @@ func TestWhatIsDoneAboutAMigration(t *testing.T) {
 		"no VM":                {Asked{}, Fail},
 		"it is to stop":        {with(func(a *Asked) { a.Wanted = false }), Fail},
 		"a volume":             {with(func(a *Asked) { a.Volumes = true }), Fail},
-		"one in a Crucible":    {with(func(a *Asked) { a.Crucible = true }), Fail},
 		"it is there":          {with(func(a *Asked) { a.Target = "sled1" }), Fail},
 		"it does not run":      {with(func(a *Asked) { a.Running = false }), Wait},
 		"its sled is silent":   {with(func(a *Asked) { a.Silent = true }), Wait},

@@ -167,6 +167,40 @@ func TestAVolumeCannotBeChangedUntilTheSledAnswers(t *testing.T) {
 	}
 }
 
+// A VM that moves takes its volumes along: the pod that comes has them, and names their Secrets. One
+// that is given another volume before the target's sled reports its end waits for that.
+func TestAVMWithAVolumeInACrucibleMoves(t *testing.T) {
+	s := keeps(t)
+	m := &Migrations{Controller: s.c}
+	s.look()
+	s.ask("sled2")
+	s.asked(m)
+	s.look()
+	pod := s.pod(2)
+	if _, volumes := disksOf(pod); len(volumes) != 1 || volumes[0] != aVolume || len(pod.Spec.Volumes) != 1 {
+		t.Fatalf("%v, %+v", volumes, pod.Spec.Volumes)
+	}
+	s.bind(2, "sled2")
+	s.reports(2, begins)
+	s.look()
+	s.ends(1) // it has left, and its target falls silent
+	s.look()
+	s.pass(5*time.Second, 50*time.Second, "sled1", "sled3")
+	vm := s.look()
+	if vm.Status.Moving != nil || vm.Status.Generation != 3 || s.pod(2) == nil || s.pod(2).DeletionTimestamp == nil {
+		t.Fatalf("%+v", vm.Status)
+	}
+	s.bind(3, "sled3")
+	s.runs(3)
+	s.has(inCrucible(anotherVolume))
+	s.look()
+	s.ends(3)
+	vm = s.look()
+	if placed := meta.FindStatusCondition(vm.Status.Conditions, api.ConditionPlaced); vm.Status.Generation != 3 || placed == nil || !strings.Contains(placed.Message, "generation 2 may write") {
+		t.Fatalf("%+v", vm.Status)
+	}
+}
+
 // A run with other volumes than the VM is to have, or with one on its sled, waits for its sled.
 func TestOnlyARunThatIsTakenOverWholeIsMoved(t *testing.T) {
 	size := resource.MustParse("1Gi")

@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 const (
@@ -109,6 +112,57 @@ func aVolumeIsTakenOver(t *testing.T, f *Fleet) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
+}
+
+// away has the VM move to another sled.
+func (f *Fleet) away(name, target string) (phase func() string) {
+	f.t.Helper()
+	f.Apply(fmt.Sprintf("apiVersion: sledctl.dev/v1alpha1\nkind: VirtualMachineMigration\nmetadata: {name: %s}\nspec: {vm: stored, target: %s}\n", name, target))
+	return func() string { return f.Must("get", "vmm", name, "-o", "jsonpath={.status.phase}") }
+}
+
+// aVMTakesItsVolumeAlong: a VM moves while it runs, and its target opens its volume with the generation
+// that comes; a move that fails has opened nothing. One copy can write at each instant. It is drained, too.
+func aVMTakesItsVolumeAlong(t *testing.T, f *Fleet) {
+	const volume = "7c1e6dd0-2a5f-4f4c-9f0b-0d8a8a3a1f03"
+	f.Apply(strings.ReplaceAll(stored, storedVolume, volume))
+	f.Running("stored")
+	w := f.watch("stored")
+	source := f.On("stored")[0]
+	target := f.other(source)
+	writes := func(on string, generation uint64) {
+		t.Helper()
+		if got := f.Writing("stored"); len(got) != 1 || got[0] != on || f.shared.Last(volume) != generation {
+			t.Errorf("it can write on %v, and the volume was opened with generation %d, not on sled %s with %d", got, f.shared.Last(volume), on, generation)
+		}
+	}
+	f.ok(f.sleds[target].Arm(t.Context(), world.Fault{Name: world.FaultFail, Match: "propolis * migrate Device", Times: 1}))
+	phase := f.away("not-away", target)
+	f.Until("the migration has failed", func() bool { return phase() == "Failed" })
+	writes(source, 1)
+	f.slow(1)
+	phase = f.away("stored-away", target)
+	f.Until("the migration has succeeded", func() bool { return phase() == "Succeeded" })
+	f.Running("stored")
+	writes(target, 3)
+	f.Must("drain", target, "--timeout=60s")
+	f.Running("stored")
+	if on := f.On("stored"); len(on) != 1 || on[0] == target {
+		t.Errorf("drained, it runs on %v", on)
+	}
+	writes(f.On("stored")[0], 4)
+	f.Must("uncordon", target)
+	if found := w.found(); found != "" {
+		t.Errorf("two copies could write at once: %s", found)
+	}
+	t.Logf("%d looks found one copy that can write", w.stop())
+	f.unstopped("stored")
+	f.Until("nothing is left of its runs before", func() bool { return strings.TrimSpace(f.Must("get", "pods", "-o", "name")) == "pod/stored-4" })
+	if said := f.Must("get", "pods,vm,vmm,events", "-o", "yaml"); strings.Contains(said, storedKey) {
+		t.Error("the key of the volume is in an object that is no Secret")
+	}
+	f.Must("delete", "vm", "--all", "--timeout=60s")
+	f.Must("delete", "vmm", "--all")
 }
 
 // aVolumeThatOthersHadOpen: its runs fail until their generation is above that of the others.

@@ -50,6 +50,7 @@ func TestAFleet(t *testing.T) {
 		{"a sled is powered off", aSledIsPoweredOff},
 		{"a BMC that lies too long", aBMCThatLiesTooLong},
 		{"a volume is taken over", aVolumeIsTakenOver},
+		{"a VM takes its volume along", aVMTakesItsVolumeAlong},
 		{"a volume that others had open", aVolumeThatOthersHadOpen},
 		{"a volume that anybody may open", aVolumeThatAnybodyMayOpen},
 		{"an outage touches no VM", anOutageTouchesNoVM},

@@ -57,9 +57,7 @@ func byPolicy(vm *api.VirtualMachine) Verdict {
 		return Verdict{Allow, "the VM is stopped, and started again"}
 	case vm.Spec.Evict == api.EvictBlock:
 		return Verdict{Refuse, fmt.Sprintf("VM %s has evict: block", vm.Name)}
-	case len(vm.Spec.Disks) > 0 && !vm.Spec.Local():
-		return Verdict{Refuse, fmt.Sprintf("VM %s has a volume in a Crucible, which it does not take along while it runs: set evict: stop, by which it starts elsewhere", vm.Name)}
-	case len(vm.Spec.Disks) > 0:
+	case vm.Spec.Local():
 		return Verdict{Refuse, fmt.Sprintf("VM %s has a volume on its sled, which cannot move: stop the VM (running: false), or set evict: stop", vm.Name)}
 	}
 	return Verdict{Move, fmt.Sprintf("VM %s is to move to another sled while it runs", vm.Name)}

@@ -36,11 +36,14 @@ func TestWhetherAVMLeaves(t *testing.T) {
 		"migrate":                {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictMigrate }, Move},
 		"stop":                   {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictStop }, Allow},
 		"block":                  {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Evict = api.EvictBlock }, Refuse},
-		"a volume in a Crucible": {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Disks = []api.Disk{{Crucible: &api.Crucible{}}} }, Refuse},
-		"a volume":               {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Disks = []api.Disk{{Path: "/x"}} }, Refuse},
-		"it is to stop":          {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Running = &no }, Allow},
-		"it is to go":            {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.DeletionTimestamp = &now }, Allow},
-		"it moves":               {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Status.Moving = &api.Moving{Generation: 4} }, Move},
+		"a volume in a Crucible": {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Disks = []api.Disk{{Crucible: &api.Crucible{}}} }, Move},
+		"one of each": {func(vm *api.VirtualMachine, _ *corev1.Pod) {
+			vm.Spec.Disks = []api.Disk{{Crucible: &api.Crucible{}}, {Path: "/x"}}
+		}, Refuse},
+		"a volume":      {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Disks = []api.Disk{{Path: "/x"}} }, Refuse},
+		"it is to stop": {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Spec.Running = &no }, Allow},
+		"it is to go":   {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.DeletionTimestamp = &now }, Allow},
+		"it moves":      {func(vm *api.VirtualMachine, _ *corev1.Pod) { vm.Status.Moving = &api.Moving{Generation: 4} }, Move},
 		"it moves, though stop": {func(vm *api.VirtualMachine, _ *corev1.Pod) {
 			vm.Status.Moving, vm.Spec.Evict = &api.Moving{Generation: 4}, api.EvictStop
 		}, Move},

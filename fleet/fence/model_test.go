@@ -147,6 +147,7 @@ type rules struct {
 	missing       func(run, next []string) string
 	opens         func(gen int8) int8 // the generation with which a run opens its volumes
 	careless      bool                // the downstairs of volumes compare no generations
+	forgiven      bool                // the volumes of a target that was given up do not count
 	unkept        bool                // the next generation need not have the volumes of those that may still write
 	kept          bool                // only the volumes of the generation before count
 	noticeRestore bool                // the controller reads its own beat back

@@ -25,6 +25,9 @@ func (w world) begins(s state, add adder) {
 		to := s
 		to.store.raised = store.raised + 1
 		to.store.moving = movingState{gen: to.store.raised, target: target}
+		if w.policy == Storage {
+			to.store.volumes.of[to.store.raised] = store.volumes.wanted
+		}
 		add(to, "generation %d is to come from sled %d to sled %d", to.store.raised, store.place, target)
 	}
 }
@@ -40,6 +43,9 @@ func (w world) comes(s state, i int8, add adder) {
 		if from := s.sleds[me.comes.source]; from.run == me.comes.leaves && me.run == 0 {
 			to.sleds[i].run = me.comes.gen
 			to.sleds[me.comes.source] = from.ends()
+			if w.policy == Storage { // once its source has let it go
+				w.activate(&to, i, me.comes.gen)
+			}
 			add(to, "generation %d leaves sled %d: it is generation %d on sled %d", from.run, me.comes.source, me.comes.gen, i)
 		}
 	}
@@ -87,6 +93,7 @@ func (w world) settles(s state, e Evidence) state {
 	run := Run{
 		Generation: int64(m.gen), Sled: fmt.Sprint(m.target), Policy: w.policy,
 		Terms: Terms{Fence: fenceTicks, Halt: haltTicks, Margin: marginTicks, Settle: time.Duration(w.late)}, Started: s.store.started >= m.gen,
+		Local: w.local, Crucible: w.policy == Storage && w.rules.missing(s.store.opens(m.gen), s.store.wanted()) == "",
 	}
 	if e.Lost = ""; w.isLost(s, m.target) {
 		e.Lost = run.Sled
@@ -97,6 +104,9 @@ func (w world) settles(s state, e Evidence) state {
 		s.store.gen, s.store.place, s.store.ended, s.store.moving = m.gen, m.target, max(s.store.ended, m.gen-1), movingState{}
 	case v.Proven():
 		s.store.moving = movingState{}
+		if v.Proof == Volumes && !w.rules.forgiven { // it may be there, and write until the next one opens its volumes
+			s.store.volumes.left[m.gen] = m.target + 1
+		}
 		if w.rules.along && v.Proof == Stated {
 			s.store.ended = s.store.gen
 		}

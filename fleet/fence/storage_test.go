@@ -61,7 +61,7 @@ func (w world) leftovers(s state, i int8, add adder) {
 		add(to, "sled %d reports that generation %d ended before it was started", i, gen)
 	}
 	for gen, at := range s.store.volumes.left {
-		if at == i+1 && me.run != int8(gen) && me.claim != int8(gen) {
+		if at == i+1 && me.run != int8(gen) && me.claim != int8(gen) && me.comes.gen != int8(gen) {
 			to := s
 			to.store.volumes.left[gen] = 0
 			add(to, "sled %d reports the end of generation %d", i, gen)
