@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // manyFlags let a verb act on many instances.
@@ -210,7 +211,15 @@ func runEnsureAll(ctx context.Context, e *cli.Env, o ensureOptions) error {
 		c := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.Dry(), Keep: o.Keep}
 		return s.Ensure(ctx, env, c)
 	}
-	return forEach(ctx, e, o.Mutation, o.manyFlags, inStartOrder, instance.WantedUp, ensure)
+	h, err := e.Host()
+	if err != nil {
+		return err
+	}
+	others := secrets.Others(h.Files())
+	pick := func(i instance.Instance) bool { // what a run that was killed has left of secrets goes, too
+		return instance.WantedUp(i) || i.Wanted == record.WantedRunning && i.VMM == nil && others(i.Record)
+	}
+	return forEach(ctx, e, o.Mutation, o.manyFlags, inStartOrder, pick, ensure)
 }
 
 // runStopAll removes everything that the selected instances have on the sled. Their

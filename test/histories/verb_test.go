@@ -137,7 +137,7 @@ func drawAct(r *rand.Rand, row lattice.Row) act {
 	case "ensure":
 		v.cpus = draw(r, []weight[int]{{0, 3}, {2, 1}, {4, 2}, {row.CPUs(), 1}})
 		v.nics = draw(r, []weight[int]{{0, 3}, {row.NICs(), 3}, {min(2, row.NICs()), 1}})
-		if !row.Has(lattice.VMDisks, lattice.None, lattice.Made, lattice.Cloned) { // volumes are not in the model
+		if !row.Has(lattice.VMDisks, lattice.None, lattice.Made, lattice.Cloned, lattice.Remote) { // the model has no volumes, nor how a VM with one in a Crucible is adopted
 			v.extra = some(2)
 		}
 		if row.Is(lattice.VMDisks) == lattice.Crucible { // a spec says how many there are

@@ -2,6 +2,7 @@ package lattice
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -57,6 +58,7 @@ type document struct {
 	Disks  []disk          `json:"disks,omitempty"`
 	NICs   []nic           `json:"nics,omitempty"`
 	Spec   json.RawMessage `json:"spec,omitempty"`
+	Remote []remote        `json:"crucible,omitempty"`
 
 	CloudInit *cloudInit `json:"cloud_init,omitempty"`
 }
@@ -148,6 +150,8 @@ func (r Row) Document(name string) string {
 		d.Disks = []disk{{Image: image, Size: "64M", Follows: true}}
 	case Crucible:
 		d.Spec = r.distributed(name)
+	case Remote:
+		d.Remote = inCrucible(name)
 	default:
 		r.missing(VMDisks)
 	}
@@ -250,6 +254,12 @@ func (r Row) Extras(name, pool string) (flags, input string) {
 		return "--disk image=" + image + ",size=64M,delete-with-instance", ""
 	case Crucible:
 		return "--spec -", string(r.distributed(name))
+	case Remote: // there are no flags for it, and those that there are lie over a document
+		text, err := json.Marshal(map[string]any{"crucible": inCrucible(name)})
+		if err != nil {
+			panic(err) // of plain data
+		}
+		return "-f -", string(text)
 	}
 	r.missing(VMDisks)
 	return "", ""
@@ -294,8 +304,30 @@ func (r Row) distributed(name string) json.RawMessage {
 	return json.RawMessage(`{"board":{"chipset":{"type":"i440_fx","value":{"enable_pcie":false}},"cpus":` + fmt.Sprint(r.CPUs()) + `,"memory_mb":2048,"guest_hv_interface":{"type":"bhyve"}},"components":{` + strings.Join(parts, ",") + `}}`)
 }
 
-// CrucibleKey begins the key of each distributed disk: it is a secret, and stands
-// nowhere in the open.
+// remote is a volume in a Crucible, as a document has it.
+type remote struct {
+	ID           string   `json:"id"`
+	Targets      []string `json:"targets"`
+	BlockSize    string   `json:"block_size"`
+	ExtentBlocks int      `json:"blocks_per_extent"`
+	Extents      int      `json:"extents"`
+	Key          string   `json:"key"`
+}
+
+// inCrucible is the volume of a machine, which no other one has.
+func inCrucible(machine string) []remote {
+	sum := fnv.New32()
+	sum.Write([]byte(machine))
+	key := fmt.Appendf(nil, "super secret of %-16s", machine)[:32]
+	return []remote{{
+		ID:        fmt.Sprintf("7c1e6dd0-2a5f-4f4c-9f0b-0000%08x", sum.Sum32()),
+		Targets:   []string{"[fd00:1122:3344:102::5]:19000", "[fd00:1122:3344:103::5]:19000", "[fd00:1122:3344:104::5]:19000"},
+		BlockSize: "4K", ExtentBlocks: 16384, Extents: 160, Key: base64.StdEncoding.EncodeToString(key),
+	}}
+}
+
+// CrucibleKey begins the key of each distributed disk, and of each volume in a Crucible: it is a
+// secret, and stands nowhere in the open.
 const CrucibleKey = "c3VwZXIgc2VjcmV0"
 
 // Pool is where what machines have for disks lies: a U.2, else an M.2, else what
@@ -324,7 +356,7 @@ func (r Row) Input(ctx context.Context, s *sim.Sled, name string) (string, error
 // diskSteps lay out what machines have for disks: those of the row, and those of
 // histories.
 func (r Row) diskSteps(pool string) []step {
-	if r.Has(VMDisks, None, Crucible, Made, Cloned) {
+	if r.Has(VMDisks, None, Crucible, Made, Cloned, Remote) {
 		return nil
 	}
 	block := strings.Repeat("0", 16)

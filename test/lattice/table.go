@@ -62,6 +62,7 @@ const (
 	Told      = "zvol, and cloud-init data"
 	Made      = "two made with it"
 	Cloned    = "cloned from an image"
+	Remote    = "a volume in a Crucible"
 	Enough    = "enough"
 	TooLittle = "too little"
 	Yes       = "yes"
@@ -122,7 +123,7 @@ func Sleds() Table {
 			{Link, []string{Etherstub, Physical, Aggregation, VLAN}},
 			{MTU, []string{Narrow, Wide}},
 			{NICs, []string{"1", "0", "8", Held, InVPC}},
-			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible, Told, Made, Cloned}},
+			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible, Told, Made, Cloned, Remote}},
 			{CPUs, []string{"2", "1", "32", Capped}},
 			{Reservoir, []string{None, Enough, TooLittle}},
 			{Server, []string{Development, OmicronBuild}},

@@ -155,7 +155,7 @@ func mindful(r lattice.Row) bool { return r.Is(lattice.Mode) != lattice.RAMDisk 
 
 // adoptable says whether the machines of the row can be adopted by one command; volumes are adopted by another.
 func adoptable(r lattice.Row) bool {
-	return !r.Has(lattice.VMDisks, lattice.Crucible, lattice.Made, lattice.Cloned)
+	return !r.Has(lattice.VMDisks, lattice.Crucible, lattice.Made, lattice.Cloned, lattice.Remote)
 }
 
 // ledgered says whether an export of the ledger has all of the machines of the row; it has none of volumes.

@@ -16,7 +16,7 @@ import (
 // it, and that they stand neither in the ledger nor in its history.
 func (s *scene) secret(at string) {
 	s.T.Helper()
-	if s.Laid == nil || !s.Laid.Has(lattice.VMDisks, lattice.Crucible, lattice.Told) {
+	if s.Laid == nil || !s.Laid.Has(lattice.VMDisks, lattice.Crucible, lattice.Told, lattice.Remote) {
 		return
 	}
 	all := ""

@@ -118,7 +118,7 @@ func (s *Operator) Tuned(ctx context.Context, h host.Host, line string, by func(
 		}
 		Feed(env, data)
 	}
-	if s.Laid != nil && (strings.Contains(line, "--spec -") || strings.Contains(line, "--cloud-init -")) {
+	if s.Laid != nil && (strings.Contains(line, "--spec -") || strings.Contains(line, "--cloud-init -") || strings.Contains(line, " -f -")) {
 		_, input := s.Laid.Extras("web1", "")
 		Feed(env, []byte(input))
 	}

@@ -107,14 +107,28 @@ func keptSecrets(fallback string, files host.Files, id string, inv *inventory.In
 
 // HasOthers reports whether a run that was killed has left other secrets of an
 // instance next to those of its record.
-func HasOthers(files host.Files, r record.Record) bool {
-	if r.Secrets == "" {
-		return false
+func HasOthers(files host.Files, r record.Record) bool { return Others(files)(r) }
+
+// Others is HasOthers of many instances: it reads each directory once.
+func Others(files host.Files) func(record.Record) bool {
+	read := map[string]map[string][]string{} // names by instance, by directory
+	return func(r record.Record) bool {
+		if r.Secrets == "" {
+			return false
+		}
+		dir := path.Dir(r.Secrets)
+		names, known := read[dir]
+		if !known {
+			names = map[string][]string{}
+			entries, _ := files.ReadDir(dir) // not there: nothing is kept in it
+			for _, e := range entries {
+				id, _, _ := strings.Cut(e.Name, ".")
+				names[id] = append(names[id], e.Name)
+			}
+			read[dir] = names
+		}
+		return slices.ContainsFunc(names[r.ID], func(name string) bool { return name != path.Base(r.Secrets) })
 	}
-	entries, _ := files.ReadDir(path.Dir(r.Secrets))
-	return slices.ContainsFunc(entries, func(e host.Info) bool {
-		return strings.HasPrefix(e.Name, r.ID+".") && e.Name != path.Base(r.Secrets)
-	})
 }
 
 func secretDirs(fallback string, inv *inventory.Inventory) (dirs []string) {

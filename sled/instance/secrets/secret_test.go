@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -71,5 +72,35 @@ func TestKeeping(t *testing.T) {
 	}
 	if all := Dropping("web1", "/c", "/b", "/c", "", "/a", "/b"); len(all) != 1 || !slices.Equal(all[0].Step.(Drop).Files, []string{"/a", "/b"}) {
 		t.Errorf("dropping: %+v", all)
+	}
+}
+
+// What is next to the secrets that a record names is found, and each directory is read once.
+func TestOthersAreThoseThatNoRecordNames(t *testing.T) {
+	const dir = "/var/sledctl/sledctl-secrets"
+	files := hosttest.Files()
+	if err := host.MkdirAll(files, dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.now", "a.old", "b.now", "c.old"} {
+		if err := host.WriteFile(files, dir+"/"+name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	others := Others(files)
+	for id, want := range map[string]bool{"a": true, "b": false, "c": true, "d": false} {
+		r := record.Record{ID: id, Secrets: dir + "/" + id + ".now"}
+		if others(r) != want || HasOthers(files, r) != want {
+			t.Errorf("%s: %v", id, !want)
+		}
+	}
+	if others(record.Record{ID: "a"}) {
+		t.Error("one without secrets has others")
+	}
+	if err := host.WriteFile(files, dir+"/b.old", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b := (record.Record{ID: "b", Secrets: dir + "/b.now"}); others(b) || !HasOthers(files, b) {
+		t.Error("the directory is read again, or not at all")
 	}
 }
