@@ -48,11 +48,7 @@ func (w *World) sweep(tx *Tx) {
 			_ = RemoveTree(w.files, tree)
 			continue
 		}
-		w.swept.Go(func() {
-			w.sweeping.Lock()
-			defer w.sweeping.Unlock()
-			_ = os.RemoveAll(filepath.Join(w.dir, RootDir, tree))
-		})
+		w.swept.Go(func() { _ = os.RemoveAll(filepath.Join(w.dir, RootDir, tree)) })
 	}
 }
 

@@ -31,8 +31,7 @@ type World struct {
 
 	crucible *crucible.Crucible // that sleds of this process share
 
-	sweeping sync.Mutex // one tree at a time: the disk below may take long for it
-	swept    sync.WaitGroup
+	swept sync.WaitGroup // see Discard
 }
 
 // nextTime is the result of State.NextTime for a version: all who wait ask for it.
