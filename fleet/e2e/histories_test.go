@@ -43,12 +43,12 @@ spec: {cpus: 1, memory: 1Gi, restart: lease}
 apiVersion: sledctl.dev/v1alpha1
 kind: VirtualMachine
 metadata: {name: held}
-spec: {cpus: 1, memory: 1Gi, nodeSelector: {holds: "yes"}}
+spec: {cpus: 1, memory: 1Gi}
 ---
 apiVersion: sledctl.dev/v1alpha1
 kind: VirtualMachine
 metadata: {name: powered}
-spec: {cpus: 1, memory: 1Gi, restart: power, nodeSelector: {holds: "no"}} # a sled with one under hold is not powered off
+spec: {cpus: 1, memory: 1Gi, restart: power}
 `
 
 // hasty is a fleet whose terms are tenths of seconds.
@@ -60,8 +60,6 @@ func hasty(t *testing.T) (*Fleet, map[string]*bmctest.Sled) {
 	}
 	f.Until("three sleds are Ready", f.Ready)
 	boards := f.boards("redfish")
-	f.Must("label", "nodes", "sled1", "holds=yes")
-	f.Must("label", "nodes", "sled2", "sled3", "holds=no")
 	f.Apply(threeVMs + "---\n" + stored)
 	f.Running("leased", "held", "powered", "stored")
 	return f, boards
