@@ -400,7 +400,7 @@ func (w *watched) printed() string {
 // depends on who is quicker.
 func arrived(text string) (lines string) {
 	for line := range strings.Lines(text) {
-		if !slices.ContainsFunc([]string{"has not ended", "\tstopping\t", "\tcreating\t", "\tPropolis cannot be asked: "}, func(passing string) bool { return strings.Contains(line, passing) }) {
+		if !slices.ContainsFunc([]string{"has not ended", "\tstopping\t", "\tcreating\t", "\tPropolis cannot be asked: GET /instance: the connection was broken off: "}, func(passing string) bool { return strings.Contains(line, passing) }) {
 			lines += line
 		}
 	}

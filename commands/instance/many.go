@@ -14,7 +14,6 @@ import (
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
-	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // manyFlags let a verb act on many instances.
@@ -215,11 +214,7 @@ func runEnsureAll(ctx context.Context, e *cli.Env, o ensureOptions) error {
 	if err != nil {
 		return err
 	}
-	others := secrets.Others(h.Files())
-	pick := func(i instance.Instance) bool { // what a run that was killed has left of secrets goes, too
-		return instance.WantedUp(i) || i.Wanted == record.WantedRunning && i.VMM == nil && others(i.Record)
-	}
-	return forEach(ctx, e, o.Mutation, o.manyFlags, inStartOrder, pick, ensure)
+	return forEach(ctx, e, o.Mutation, o.manyFlags, inStartOrder, instance.Unready(h.Files()), ensure)
 }
 
 // runStopAll removes everything that the selected instances have on the sled. Their

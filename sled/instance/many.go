@@ -12,8 +12,10 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // Verbs on many instances at once. Each instance is an operation of its own:
@@ -173,6 +175,15 @@ func (e *PartialError) Retry(again func(Failure) error) *PartialError {
 func WantedUp(i Instance) bool {
 	done := i.State == record.Running && i.Incarnation != nil && i.Incarnation.Ensured && len(i.Leaving) == 0
 	return i.Wanted == record.WantedRunning && i.VMM == nil && !done
+}
+
+// Unready picks those of WantedUp, and those that are wanted running and have something left of a run
+// which was killed: other secrets than those of its record. Both are what an ensure of all is for.
+func Unready(files host.Files) func(Instance) bool {
+	others := secrets.Others(files)
+	return func(i Instance) bool {
+		return WantedUp(i) || i.Wanted == record.WantedRunning && i.VMM == nil && others(i.Record)
+	}
 }
 
 // Died picks the instances that were complete in this boot of the sled and do

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -162,7 +163,7 @@ func (f *Findings) arrangeZone(k known, z zone.Zone) {
 	for _, n := range config.Nets {
 		f.nets[n.Physical] = z.Name
 	}
-	if id := attrs(config)[naming.AttrInstance]; id != "" && inKernel(z.State) {
+	if id := layout.AttrsOf(config)[naming.AttrInstance]; id != "" && inKernel(z.State) {
 		f.marks[id] = z.Name
 	}
 }
@@ -191,11 +192,3 @@ func marked(d zfs.Dataset) bool {
 
 // isBase says whether a dataset carries the mark of a base.
 func isBase(d zfs.Dataset) bool { return d.User[naming.PropertyBase].Source == zfs.Local }
-
-func attrs(c zone.Config) map[string]string {
-	all := make(map[string]string, len(c.Attrs))
-	for _, a := range c.Attrs {
-		all[a.Name] = a.Value
-	}
-	return all
-}

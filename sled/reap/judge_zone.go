@@ -96,7 +96,7 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 // isSpare reports whether a zone has the attribute of a spare.
 func isSpare(z zone.Zone, f Findings) bool {
 	config, _ := f.inv.Config(z.Name)
-	return attrs(config)[naming.AttrSpare] != ""
+	return layout.IsSpare(config)
 }
 
 // spareVerdict judges a zone that is cloned ahead, and that no instance has.

@@ -32,7 +32,7 @@ func unrecorded(names naming.Prefixes, view ledger.View, zones []zone.Zone) ([]z
 func withoutSpares(files host.Files, zones []zone.Zone) (others, spares []zone.Zone) {
 	for _, z := range zones {
 		config, err := zone.ReadConfig(files, z.Name)
-		if err == nil && layout.AttrsOf(config)[naming.AttrSpare] != "" {
+		if err == nil && layout.IsSpare(config) {
 			spares = append(spares, z)
 		} else {
 			others = append(others, z)

@@ -71,7 +71,7 @@ func main() {
 		os.Exit(1)
 	}
 	print(os.Stdout, rows)
-	if missed(rows) > 0 || *strict && over(rows) > 0 {
+	if slices.ContainsFunc(rows, func(r row) bool { return r.Missed || *strict && r.Over }) {
 		os.Exit(1)
 	}
 }

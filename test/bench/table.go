@@ -38,27 +38,6 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", ms)
 }
 
-func over(rows []row) int {
-	n := 0
-	for _, r := range rows {
-		if r.Over {
-			n++
-		}
-	}
-	return n
-}
-
-// missed counts what could not be measured.
-func missed(rows []row) int {
-	n := 0
-	for _, r := range rows {
-		if r.Missed {
-			n++
-		}
-	}
-	return n
-}
-
 // print writes the table. A time is the median of n runs, unless the row says
 // otherwise.
 func print(out io.Writer, rows []row) {

@@ -68,7 +68,7 @@ func UnrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 		}
 		config, _ := inv.Config(z.Name)
 		attrs := layout.AttrsOf(config)
-		if attrs[naming.AttrSpare] != "" {
+		if layout.IsSpare(config) {
 			continue // it was booted ahead: no VM has it yet
 		}
 		one := Unrecorded{Zone: z, Config: config, Name: attrs[layout.NameAttr]}

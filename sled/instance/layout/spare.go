@@ -21,6 +21,9 @@ func SpareConfig(b Blueprint, s record.Spare) zone.Config {
 	return c
 }
 
+// IsSpare reports whether a zone's configuration is that of a spare, which no VM has taken.
+func IsSpare(c zone.Config) bool { return AttrsOf(c)[naming.AttrSpare] != "" }
+
 // SpareFingerprint is Fingerprint of a spare's zone, in which no profile lies yet.
 func SpareFingerprint(c zone.Config, datasets []zfs.Dataset) string {
 	return digest(c.Sum, nil, datasets)
