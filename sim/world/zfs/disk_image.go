@@ -1,16 +1,11 @@
 package zfs
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path"
 	"slices"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -100,59 +95,9 @@ func putPool(tx *world.Tx, d *world.Disk) (err error) {
 		if o.Tree == "" {
 			continue
 		}
-		err = errors.Join(err, world.RemoveTree(tx.Files, o.Tree), host.MkdirAll(tx.Files, o.Tree, 0o755),
-			copyTree(tx.Files, path.Join(imageOf(d), id(o)), o.Tree, nil))
+		err = errors.Join(err, world.RemoveTree(tx.Files, o.Tree), copyWhole(tx.Files, path.Join(imageOf(d), id(o)), o.Tree, nil))
 	}
 	tx.State.Pools = append(tx.State.Pools, p)
 	d.Pool = p.Name
 	return err
-}
-
-// sharer are files that can share their contents until one of them is changed. Its errors are
-// those of Open, and errors.ErrUnsupported.
-type sharer interface {
-	ShareFile(from, to string, mode fs.FileMode) error
-}
-
-// copyFile copies a file. The bytes of a volume are as long as it is, and mostly zeros: where
-// there are none, none are written.
-func copyFile(files host.Files, from, to string, is host.Info) error {
-	if s, can := files.(sharer); can {
-		if err := s.ShareFile(from, to, is.Mode); !errors.Is(err, errors.ErrUnsupported) {
-			return err
-		}
-	}
-	if path.Base(from) != volumeFile {
-		data, err := host.ReadFile(files, from)
-		if err != nil {
-			return err
-		}
-		return world.Put(files, to, data, is.Mode)
-	}
-	if err := world.Put(files, to, nil, is.Mode); err != nil {
-		return err
-	}
-	in, err := files.Open(from, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := files.Open(to, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	buffer, zeros := make([]byte, 1<<20), make([]byte, 1<<20)
-	for at := int64(0); at < is.Size; at += int64(len(buffer)) {
-		n, err := in.ReadAt(buffer, at)
-		if err == nil || errors.Is(err, io.EOF) {
-			err = nil
-			if !bytes.Equal(buffer[:n], zeros[:n]) || at+int64(n) == is.Size {
-				_, err = out.WriteAt(buffer[:n], at)
-			}
-		}
-		if err != nil {
-			return errors.Join(err, out.Close())
-		}
-	}
-	return out.Close()
 }

@@ -3,7 +3,6 @@ package zfs
 import (
 	"errors"
 	"io/fs"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,10 +15,10 @@ import (
 //
 // A mounted file system is a real directory at its mountpoint: programs that
 // know nothing of this package must find its files there. One that is not
-// mounted, and a snapshot, keeps its contents aside in /.datasets/GUID. Mounting
-// moves the covered directory to /.datasets/GUID.covered and the contents into
-// its place; unmounting moves both back. A file system whose contents nobody has
-// seen yet has no directory at all (Dataset.Tree is empty).
+// mounted, and a snapshot, keeps its contents aside in /.datasets/GUID; contents.go
+// copies them. Mounting moves the covered directory to /.datasets/GUID.covered and
+// the contents into its place; unmounting moves both back. A file system whose
+// contents nobody has seen yet has no directory at all (Dataset.Tree is empty).
 //
 // A process may be killed between two of these renames, or between the last one
 // and the storing of the state. So each move is first noted in
@@ -133,73 +132,9 @@ func discard(tx *world.Tx, d *world.Dataset) error {
 	)
 }
 
-// copyContents gives a new dataset the contents of another, which may be
-// mounted. What is mounted below it does not belong to it.
-//
-// Guess boot-environment-snapshots-are-empty: snapshots of the boot environment hold nothing here.
-// Check: nothing: no part of sledctl looks into one
-func copyContents(tx *world.Tx, from, to *world.Dataset) error {
-	source := from.Tree
-	if from.Mounted != "" {
-		source = from.Mounted
-	}
-	if source == "" || source == "/" {
-		return nil
-	}
-	if entries, err := tx.Files.ReadDir(source); err != nil || len(entries) == 0 {
-		return unless(err, fs.ErrNotExist)
-	}
-	tx.TouchDataset(to.Name)
-	to.Immutable = slices.Clone(from.Immutable)
-	return inTurn(func() error { return ensureTree(tx, to) }, func() error { return copyTo(tx, from, to.Tree) })
-}
-
-// copyTree copies what is in a directory to another that is there. A directory
-// that something is mounted on is copied as it is below the mount.
-func copyTree(files host.Files, from, to string, covered map[string]string) error {
-	if under, ok := covered[from]; ok {
-		from = under
-	}
-	info, err := files.Stat(from)
-	if err == nil {
-		err = files.Chmod(to, info.Mode)
-	}
-	entries, unread := files.ReadDir(from)
-	err = errors.Join(err, unread)
-	for _, e := range entries {
-		source, target := path.Join(from, e.Name), path.Join(to, e.Name)
-		switch {
-		case err != nil:
-		case e.Mode.IsDir():
-			if err = files.Mkdir(target, 0o700); err == nil {
-				err = copyTree(files, source, target, covered)
-			}
-		case e.Mode.IsRegular():
-			err = copyFile(files, source, target, e)
-		}
-	}
-	return err
-}
-
 // empty says whether the dataset has no contents that anybody has seen.
 func empty(d *world.Dataset) bool {
 	return d.Mounted == "" && d.Tree == "" || d.Mounted == "/"
-}
-
-// copyTo copies the contents of a dataset, mounted or not, to a new directory.
-func copyTo(tx *world.Tx, d *world.Dataset, dir string) error {
-	source := d.Tree
-	covered := map[string]string{}
-	if d.Mounted != "" {
-		source = d.Mounted
-		for _, o := range mountsBelow(tx, source) {
-			covered[o.Mounted] = coveredOf(id(o))
-		}
-	}
-	return inTurn(
-		func() error { return host.MkdirAll(tx.Files, dir, 0o755) },
-		func() error { return copyTree(tx.Files, source, dir, covered) },
-	)
 }
 
 // Rollback takes a file system or volume back to its latest snapshot: zfs_do_rollback in
