@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/test/hosttest"
@@ -179,30 +181,81 @@ func TestUnmountTakesWhatInheritsAlongOrNothing(t *testing.T) {
 	}
 }
 
+// kinds are the ways in which a sled's files may keep snapshots: shared in memory, and packed as in a
+// directory.
+var kinds = map[string]func(host.Files) host.Files{
+	"shared": func(files host.Files) host.Files { return files },
+	"packed": func(files host.Files) host.Files { return struct{ host.Files }{files} },
+}
+
 func TestSnapshotsKeepTheirContentsAndClonesBeginWithThem(t *testing.T) {
-	// zfs(8), snapshot and clone.
-	tx := datasetTx(t)
+	for kind, files := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			tx := datasetTx(t)
+			tx.Files = files(tx.Files)
+			snapshotsKeepTheirContents(t, tx)
+		})
+	}
+}
+
+func snapshotsKeepTheirContents(t *testing.T, tx *world.Tx) {
+	// zfs(8), snapshot, clone and rollback.
 	mk(t, tx, "tank/a")
 	mk(t, tx, "tank/a/b")
 	putFile(t, tx, "/tank/a/dir/f", "old")
 	putFile(t, tx, "/tank/a/b/g", "of b")
+	must(t, tx.Files.Mkdir("/tank/a/dir/empty", 0o711))
+	must(t, tx.Files.Chmod("/tank/a/dir/f", 0o400))
 	must(t, tx.Files.Chmod("/tank/a", 0o700))
 	must(t, snapshot(tx, "tank/a@s", nil))
 	putFile(t, tx, "/tank/a/dir/f", "new")
-	must(t, zfs.Clone(tx, "tank/a@s", "tank/c", nil))
-	must(t, zfs.MountAuto(tx, "tank/c"))
-	if got := content(tx, "/tank/c/dir/f") + content(tx, "/tank/c/b/g"); got != "old-" {
-		t.Errorf("the clone shows %q", got)
+	clone := func(name string) {
+		t.Helper()
+		must(t, zfs.Clone(tx, "tank/a@s", name, nil))
+		must(t, zfs.MountAuto(tx, name))
 	}
-	if info, err := tx.Files.Stat("/tank/c"); err != nil || info.Mode.Perm() != 0o700 {
-		t.Errorf("mode of the clone: %v %v", info.Mode, err)
+	clone("tank/c")
+	want := map[string]string{"": "drwx------", "/b": "drwxr-xr-x", "/dir": "drwxr-xr-x", "/dir/empty": "drwx--x--x", "/dir/f": "-r-------- old"}
+	if diff := cmp.Diff(want, modes(t, tx, "/tank/c", "")); diff != "" {
+		t.Errorf("the clone (-want +got):\n%s", diff)
 	}
 	putFile(t, tx, "/tank/c/dir/f", "clone's")
-	must(t, zfs.Clone(tx, "tank/a@s", "tank/d", nil))
-	must(t, zfs.MountAuto(tx, "tank/d"))
+	clone("tank/d")
 	if got := content(tx, "/tank/a/dir/f") + content(tx, "/tank/d/dir/f"); got != "newold" {
 		t.Errorf("after writing to one clone: %q", got)
 	}
+	must(t, zfs.Rollback(tx, "tank/a@s"))
+	if got := content(tx, "/tank/a/dir/f") + content(tx, "/tank/a/b/g"); got != "oldof b" {
+		t.Errorf("rolled back, with what is mounted in it: %q", got)
+	}
+	must(t, zfs.TakeImage(tx, "c11t0d0"))
+	must(t, zfs.ExportPool(tx, "tank"))
+	must(t, zfs.RestoreImage(tx, "c11t0d0"))
+	found, err := zfs.Importable(tx, "/dev/dsk")
+	must(t, err)
+	must(t, zfs.ImportPool(tx, found[0]))
+	must(t, zfs.MountAll(tx))
+	clone("tank/e")
+	if diff := cmp.Diff(want, modes(t, tx, "/tank/e", "")); diff != "" {
+		t.Errorf("a clone of a snapshot from an image of the disk (-want +got):\n%s", diff)
+	}
+}
+
+// modes are the modes of what lies below a directory, and of files what they hold.
+func modes(t *testing.T, tx *world.Tx, dir, name string) map[string]string {
+	t.Helper()
+	info, err := tx.Files.Stat(dir + name)
+	must(t, err)
+	if !info.Mode.IsDir() {
+		return map[string]string{name: info.Mode.String() + " " + content(tx, dir+name)}
+	}
+	out := map[string]string{name: info.Mode.String()}
+	entries, err := tx.Files.ReadDir(dir + name)
+	must(t, err)
+	for _, e := range entries {
+		maps.Copy(out, modes(t, tx, dir, name+"/"+e.Name))
+	}
+	return out
 }
 
 // shown is the tree of files below a directory as one map, for comparing.
@@ -235,6 +288,7 @@ var killable = map[string]func(*world.Tx) error{
 	"clone": func(tx *world.Tx) error {
 		return errors.Join(zfs.Clone(tx, "tank/a@s", "tank/new", nil), zfs.MountAuto(tx, "tank/new"))
 	},
+	"snapshot":        func(tx *world.Tx) error { return snapshot(tx, "tank/a@t", nil) },
 	"destroy":         func(tx *world.Tx) error { return zfs.Destroy(tx, "tank/a", zfs.DestroyOptions{Recursive: true}) },
 	"set mountpoint":  func(tx *world.Tx) error { return set(tx, "tank/a", "mountpoint", "/moved") },
 	"export":          func(tx *world.Tx) error { return zfs.ExportPool(tx, "tank") },
@@ -245,9 +299,11 @@ var killable = map[string]func(*world.Tx) error{
 // the n-th on, as if the process had been killed there, and gives a transaction
 // that comes after it: on the state before, or if committed on the state after.
 // It says whether anything failed.
-func killed(t *testing.T, act func(*world.Tx) error, n int, committed bool) (*world.Tx, bool) {
+func killed(t *testing.T, kind string, act func(*world.Tx) error, n int, committed bool) (*world.Tx, bool) {
 	t.Helper()
 	tx := datasetTx(t)
+	memory := tx.Files.(*hosttest.MemoryFiles)
+	tx.Files = kinds[kind](memory)
 	mk(t, tx, "tank/a")
 	mk(t, tx, "tank/a/b")
 	must(t, zfs.CreateFilesystem(tx, "tank/off", pairs([]string{"canmount=noauto"})))
@@ -259,28 +315,27 @@ func killed(t *testing.T, act func(*world.Tx) error, n int, committed bool) (*wo
 
 	before, err := json.Marshal(tx.State)
 	must(t, err)
-	files := tx.Files.(*hosttest.MemoryFiles)
 	ops, hit := 0, false
-	files.Fail(func(string, string) error {
+	memory.Fail(func(string, string) error {
 		if ops++; ops > n {
 			hit = true
 			return errors.New("killed")
 		}
 		return nil
 	})
-	_ = act(world.NewTx(tx.State, tx.Now, files))
-	files.Fail(nil)
+	_ = act(world.NewTx(tx.State, tx.Now, tx.Files))
+	memory.Fail(nil)
 	state := tx.State
 	if !committed {
 		state = &world.State{}
 		must(t, json.Unmarshal(before, state))
 	}
-	return world.NewTx(state, time.Now(), files), hit
+	return world.NewTx(state, time.Now(), tx.Files), hit
 }
 
 func TestAKillWhileContentsMoveIsRepaired(t *testing.T) {
 	want := func() map[string]string {
-		tx, _ := killed(t, func(*world.Tx) error { return nil }, 0, true)
+		tx, _ := killed(t, "shared", func(*world.Tx) error { return nil }, 0, true)
 		return shown(t, tx, "")
 	}()
 	hide := func(all map[string]string) map[string]string {
@@ -293,54 +348,59 @@ func TestAKillWhileContentsMoveIsRepaired(t *testing.T) {
 		}
 		return out
 	}
-	for name, act := range killable {
-		t.Run(name, func(t *testing.T) {
-			points := 0
-			for n := 0; ; n++ {
-				tx, hit := killed(t, act, n, false)
-				must(t, zfs.RecoverDatasets(tx))
-				if diff := cmp.Diff(hide(want), hide(shown(t, tx, ""))); diff != "" {
-					t.Fatalf("killed after %d operations (-want +got):\n%s", n, diff)
-				}
-				if tx.Exists(zfs.Pending) {
-					t.Fatalf("killed after %d operations: the notes are still there", n)
-				}
-				if err := act(world.NewTx(tx.State, tx.Now, tx.Files)); err != nil {
-					t.Fatalf("killed after %d operations, again: %v", n, err)
-				}
-				if points++; !hit {
-					break
-				}
+	eachKillable(t, func(t *testing.T, kind string, act func(*world.Tx) error) {
+		points := 0
+		for n := 0; ; n++ {
+			tx, hit := killed(t, kind, act, n, false)
+			must(t, zfs.RecoverDatasets(tx))
+			if diff := cmp.Diff(hide(want), hide(shown(t, tx, ""))); diff != "" {
+				t.Fatalf("killed after %d operations (-want +got):\n%s", n, diff)
 			}
-			if points < 5 {
-				t.Errorf("only %d points: the transaction moves nothing", points)
+			if tx.Exists(zfs.Pending) {
+				t.Fatalf("killed after %d operations: the notes are still there", n)
 			}
-		})
+			if err := act(world.NewTx(tx.State, tx.Now, tx.Files)); err != nil {
+				t.Fatalf("killed after %d operations, again: %v", n, err)
+			}
+			if points++; !hit {
+				break
+			}
+		}
+		if points < 5 {
+			t.Errorf("only %d points: the transaction moves nothing", points)
+		}
+	})
+}
+
+// eachKillable runs a test for each transaction that moves contents, on each kind of files.
+func eachKillable(t *testing.T, test func(t *testing.T, kind string, act func(*world.Tx) error)) {
+	for kind := range kinds {
+		for name, act := range killable {
+			t.Run(name+" "+kind, func(t *testing.T) { test(t, kind, act) })
+		}
 	}
 }
 
 func TestAKillAfterTheStateWasStoredLosesNothing(t *testing.T) {
-	for name, act := range killable {
-		t.Run(name, func(t *testing.T) {
-			tx, _ := killed(t, act, 1<<30, true)
-			want := shown(t, tx, "")
-			must(t, zfs.RecoverDatasets(tx))
-			got := shown(t, tx, "")
-			for name := range want {
-				if within(name, zfs.Aside) {
-					delete(want, name)
-				}
+	eachKillable(t, func(t *testing.T, kind string, act func(*world.Tx) error) {
+		tx, _ := killed(t, kind, act, 1<<30, true)
+		want := shown(t, tx, "")
+		must(t, zfs.RecoverDatasets(tx))
+		got := shown(t, tx, "")
+		for name := range want {
+			if within(name, zfs.Aside) {
+				delete(want, name)
 			}
-			for name := range got {
-				if within(name, zfs.Aside) {
-					delete(got, name)
-				}
+		}
+		for name := range got {
+			if within(name, zfs.Aside) {
+				delete(got, name)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("recovery changed what was stored (-want +got):\n%s", diff)
-			}
-		})
-	}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("recovery changed what was stored (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func within(name, dir string) bool { return name == dir || world.Under(name, dir) }

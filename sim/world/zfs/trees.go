@@ -180,7 +180,8 @@ func inKernelZone(tx *world.Tx, d *world.Dataset) bool {
 }
 
 // restore gives a file system the contents of a snapshot. What is mounted in it is
-// unmounted for the time, and so is it itself.
+// unmounted for the time, and so is it itself. On a real sled this is one transaction group; here a
+// process that is killed meanwhile leaves a part of the contents, until it is rolled back again.
 func restore(tx *world.Tx, s, d *world.Dataset) error {
 	type place struct {
 		dataset *world.Dataset
