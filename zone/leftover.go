@@ -71,7 +71,7 @@ func configFile(name string) string { return path.Join(Dir, name+".xml") }
 
 // ConfigOf is the zone whose configuration a file is, by the file's name.
 func ConfigOf(file string) (zone string, ok bool) {
-	dir, base := path.Split(file)
+	base, here := strings.CutPrefix(file, Dir+"/")
 	zone, ok = strings.CutSuffix(base, ".xml")
-	return zone, ok && path.Clean(dir) == Dir && ValidateName(zone) == nil
+	return zone, here && ok && ValidateName(zone) == nil
 }

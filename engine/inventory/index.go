@@ -15,6 +15,7 @@ type index struct {
 	zones, links, datasets map[string]int
 	mounts                 map[string]int // file systems that are mounted, by directory
 	byName                 []int          // datasets, by name: what lies below one stands together
+	ranks                  []int          // of each dataset, in byName
 	zonePools              []string       // ZonePools of the pools
 }
 
@@ -25,6 +26,7 @@ func (inv *Inventory) indexed() index {
 		datasets: places(inv.datasets, func(d zfs.Dataset) string { return d.Name }),
 		mounts:   make(map[string]int, len(inv.datasets)),
 		byName:   make([]int, len(inv.datasets)),
+		ranks:    make([]int, len(inv.datasets)),
 
 		zonePools: ZonePools(inv.pools),
 	}
@@ -37,6 +39,9 @@ func (inv *Inventory) indexed() index {
 		x.byName[i] = i
 	}
 	slices.SortFunc(x.byName, func(a, b int) int { return strings.Compare(inv.datasets[a].Name, inv.datasets[b].Name) })
+	for rank, i := range x.byName {
+		x.ranks[i] = rank
+	}
 	return x
 }
 
@@ -60,12 +65,19 @@ func at[T any](list []T, index map[string]int, name string) (T, bool) {
 // Below lists what lies below a dataset, itself excluded, in the order of the
 // listing; snapshots of the dataset itself are below it.
 func (inv *Inventory) Below(name string) []zfs.Dataset {
+	after := inv.index.byName
+	if i, known := inv.index.datasets[name]; known {
+		after = after[inv.index.ranks[i]+1:]
+		if len(after) == 0 || !strings.HasPrefix(inv.datasets[after[0]].Name, name) {
+			return nil // as of most
+		}
+	}
 	var found []int
 	for _, prefix := range []string{name + "/", name + "@"} {
-		from, _ := slices.BinarySearchFunc(inv.index.byName, prefix, func(i int, prefix string) int {
+		from, _ := slices.BinarySearchFunc(after, prefix, func(i int, prefix string) int {
 			return strings.Compare(inv.datasets[i].Name, prefix)
 		})
-		for _, i := range inv.index.byName[from:] {
+		for _, i := range after[from:] {
 			if !strings.HasPrefix(inv.datasets[i].Name, prefix) {
 				break
 			}

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"iter"
 	"path"
 
 	"github.com/sledctl/sledctl/illumos/naming"
@@ -11,11 +12,16 @@ import (
 // Configs and Pools must be known; with Datasets it is also seen whether the
 // place is what it seems to be.
 func (inv *Inventory) Owner(names naming.Prefixes, z zone.Zone) naming.Owner {
+	config, _ := inv.Config(z.Name)
+	return inv.OwnerBy(names, z, config)
+}
+
+// OwnerBy is Owner by the configuration of the zone, for one who has it.
+func (inv *Inventory) OwnerBy(names naming.Prefixes, z zone.Zone, c zone.Config) naming.Owner {
 	if z.Name == zone.Global {
 		return naming.Owner{}
 	}
-	config, _ := inv.Config(z.Name)
-	return inv.owner(names, naming.Place{Name: z.Name, Path: z.Path, Attrs: attrs(config)})
+	return inv.owner(names, naming.Place{Name: z.Name, Path: z.Path, Attrs: attrs(c)})
 }
 
 // OwnerOfConfig is Owner for a configuration that no index names.
@@ -52,10 +58,12 @@ func (inv *Inventory) isZoneParent(dataset string) bool {
 	return false
 }
 
-func attrs(c zone.Config) map[string]string {
-	all := make(map[string]string, len(c.Attrs))
-	for _, a := range c.Attrs {
-		all[a.Name] = a.Value
+func attrs(c zone.Config) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for _, a := range c.Attrs {
+			if !yield(a.Name, a.Value) {
+				return
+			}
+		}
 	}
-	return all
 }

@@ -5,6 +5,9 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
+// ZonePools names the pools on which zones may lie.
+func (inv *Inventory) ZonePools() []string { return inv.index.zonePools }
+
 // ZonePools picks the pools on which zones may lie: those on U.2 disks, or,
 // on a sled without any, every pool that is not on an M.2.
 func ZonePools(pools []zfs.Pool) []string {

@@ -220,7 +220,7 @@ func parseNumber(s string) (int, bool) {
 // parseUUID reads only the form that String writes.
 func parseUUID(s string) (uuid.UUID, bool) {
 	id, err := uuid.Parse(s)
-	return id, err == nil && id.String() == s
+	return id, err == nil && len(s) == uuidLength && s == strings.ToLower(s)
 }
 
 func letter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }

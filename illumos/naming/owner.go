@@ -1,7 +1,7 @@
 package naming
 
 import (
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 
@@ -64,11 +64,35 @@ func (c Owner) doubted(why string) Owner {
 }
 
 // Place is what shows the owner of a zone: its name, where it lies, and its
-// attrs (name to value).
+// attrs (name and value); nil: it has none.
 type Place struct {
 	Name  string
 	Path  string
-	Attrs map[string]string
+	Attrs iter.Seq2[string, string]
+}
+
+// marks are the attrs of a zone, as far as they show its owner.
+type marks struct {
+	instance string // the value of AttrInstance
+	base     bool   // it has AttrBase
+	other    string // the first, by name, that sledctl does not give; empty: there is none
+}
+
+func (z Place) marks() (m marks) {
+	if z.Attrs == nil {
+		return m
+	}
+	for name, value := range z.Attrs {
+		switch {
+		case name == AttrInstance:
+			m.instance = value
+		case name == AttrBase:
+			m.base = true
+		case !strings.HasPrefix(name, attrPrefix) && (m.other == "" || name < m.other):
+			m.other = name
+		}
+	}
+	return m
 }
 
 // OwnerOfZone classifies a zone on a sled with these pools for zones. Without a
@@ -76,11 +100,12 @@ type Place struct {
 // may have written on it.
 func (p Prefixes) OwnerOfZone(z Place, pools []string) Owner {
 	c := p.byZoneName(z.Name)
-	if id, ok := parseUUID(z.Attrs[AttrInstance]); ok {
+	marks := z.marks()
+	if id, ok := parseUUID(marks.instance); ok {
 		c.Evidence, c.Role, c.Instance, c.Doubt = ByMark, RoleInstance, id, ""
 		return c
 	}
-	if _, ok := z.Attrs[AttrBase]; ok {
+	if marks.base {
 		c.Evidence, c.Role, c.Doubt = ByMark, RoleBase, ""
 		return c
 	}
@@ -93,11 +118,8 @@ func (p Prefixes) OwnerOfZone(z Place, pools []string) Owner {
 		return c.doubted("it has no mark, and lies at " + z.Path + ", where no zone of sledctl does")
 	case c.Role == RoleBase && c.Base.Pool != PoolKey(pool):
 		return c.doubted("it has no mark, and is not called after its pool " + pool)
-	}
-	for _, name := range slices.Sorted(maps.Keys(z.Attrs)) {
-		if !strings.HasPrefix(name, attrPrefix) {
-			return c.doubted("it has no mark, but the attr " + name + " of somebody else")
-		}
+	case marks.other != "":
+		return c.doubted("it has no mark, but the attr " + marks.other + " of somebody else")
 	}
 	return c
 }

@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,7 +62,7 @@ func TestOwnerOfZone(t *testing.T) {
 		{ours, "/zone/" + ours, map[string]string{"owner-uuid": instanceText}, doubted(byName)},
 		{"propolis_base_tank_3", "/zone/propolis_base_tank_3", nil, doubted(Owner{Role: RoleBase, Base: Base{"tank", 3}})},
 	} {
-		got := DefaultPrefixes().OwnerOfZone(Place{Name: c.name, Path: c.path, Attrs: c.attrs}, []string{"rpool", u2})
+		got := DefaultPrefixes().OwnerOfZone(Place{Name: c.name, Path: c.path, Attrs: maps.All(c.attrs)}, []string{"rpool", u2})
 		if diff := cmp.Diff(c.want, got.comparable()); diff != "" {
 			t.Errorf("%s at %s %v: %s", c.name, c.path, c.attrs, diff)
 		}

@@ -42,7 +42,7 @@ func sighted(t operationtest.T, c Settings, r record.Record) (*scene, adoption.I
 	}
 	config := here.Configs[r.Incarnation.Zone]
 	return here, adoption.Inspection{
-		Unrecorded: adoption.Unrecorded{Zone: *here.zone(r.Incarnation.Zone), Config: config, ID: layout.AttrsOf(config)[naming.AttrInstance], Name: layout.AttrsOf(config)[layout.NameAttr]},
+		Unrecorded: adoption.Unrecorded{Zone: *here.zone(r.Incarnation.Zone), Config: config, ID: layout.AttrOf(config, naming.AttrInstance), Name: layout.AttrOf(config, layout.NameAttr)},
 		Inv:        here.look().Inv, Boot: thisBoot, Services: map[string]string{layout.ServiceFMRI(c.Blueprint(), r): smf.Online},
 		Control: ipadm.Address{Object: layout.AddressObject(c.Blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
 		Machine: propolis.Description{

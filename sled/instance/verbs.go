@@ -246,14 +246,14 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 
 // Reaping are the facts that are written before a reap removes the zones that goes picks:
 // the incarnations of this boot to which they belong say that it was sledctl.
-func Reaping(records map[string]record.Record, boot string, goes func(zone string) bool) ([]ledger.Fact, error) {
+func Reaping(records map[string]*record.Record, boot string, goes func(zone string) bool) ([]ledger.Fact, error) {
 	var facts []ledger.Fact
 	for _, id := range slices.Sorted(maps.Keys(records)) {
-		r := records[id]
-		if r.Incarnation == nil || r.Incarnation.Reaped || r.Incarnation.Boot != boot || !goes(r.Incarnation.Zone) {
+		was := records[id]
+		if was.Incarnation == nil || was.Incarnation.Reaped || was.Incarnation.Boot != boot || !goes(was.Incarnation.Zone) {
 			continue
 		}
-		incarnation := *r.Incarnation
+		r, incarnation := *was, *was.Incarnation
 		incarnation.Reaped, r.Incarnation = true, &incarnation
 		value, err := json.Marshal(r)
 		if err != nil {

@@ -27,7 +27,7 @@ type bundler struct {
 	seed   string
 }
 
-func (s Settings) bundler(k known, f Findings, got seen, at operation.Stamp) bundler {
+func (s Settings) bundler(k *known, f *Findings, got seen, at operation.Stamp) bundler {
 	quiet := maps.Clone(f.bases)
 	for name, spare := range k.spares {
 		if spare.Unfit == "" { // else a VM may have booted it
@@ -115,7 +115,7 @@ func (b bundler) ofRoot(o Object, inv *inventory.Inventory) []plan.Action {
 // unmounts ends the legacy mounts of a zone's root that has lost its zone: those
 // for its bundle, and what a reap left that was killed. zfs does not end them,
 // and destroys nothing that is mounted.
-func (f Findings) unmounts(name string, before []plan.Action) []plan.Action {
+func (f *Findings) unmounts(name string, before []plan.Action) []plan.Action {
 	home, _ := f.inv.Dataset(name)
 	var actions []plan.Action
 	for _, d := range f.inv.Below(name + "/ROOT") {
@@ -142,7 +142,7 @@ func causeOf(o Object) bundle.Cause {
 }
 
 // unkept says that zones go, and there is no place for what they could tell.
-func (f Findings) unkept(nowhere error) []error {
+func (f *Findings) unkept(nowhere error) []error {
 	zones := slices.ContainsFunc(f.Objects, func(o Object) bool { return o.Removed && o.Kind == KindZone })
 	if !zones || nowhere == nil {
 		return nil

@@ -26,7 +26,7 @@ type Choice struct {
 }
 
 // takes says whether a judged object goes.
-func (f Findings) takes(o Object) bool {
+func (f *Findings) takes(o Object) bool {
 	if f.choice.Plan != nil && !f.plans(o.key(), o.Identity) && !f.plansWhole(o) && !f.continues(o) {
 		return false
 	}
@@ -34,7 +34,7 @@ func (f Findings) takes(o Object) bool {
 }
 
 // plans says whether the saved plan names this very object.
-func (f Findings) plans(key, identity string) bool {
+func (f *Findings) plans(key, identity string) bool {
 	p, planned := f.planned[key]
 	return planned && p.Identity == identity
 }
@@ -42,7 +42,7 @@ func (f Findings) plans(key, identity string) bool {
 // plansWhole says whether a record goes with a saved plan that does not name it:
 // the plan names what it was of. That is gone, and the process that removed it did not live
 // to say so.
-func (f Findings) plansWhole(o Object) bool {
+func (f *Findings) plansWhole(o Object) bool {
 	for key, identity := range o.about {
 		if p, planned := f.planned[key]; planned && (identity == "" || p.Identity == identity) {
 			return true
@@ -66,7 +66,7 @@ func (f *Findings) begins(died []operation.OpenIntent) {
 // continues says whether an object is what is left of a zone that the saved plan
 // names and whose removal was begun: a zone that is uninstalled has no uuid any
 // more, and its dataset and the snapshots of its clone may outlive it.
-func (f Findings) continues(o Object) bool {
+func (f *Findings) continues(o Object) bool {
 	switch o.Kind {
 	case KindZone:
 		return f.begun[o.Name]
@@ -166,7 +166,7 @@ type Change struct {
 }
 
 // changes compares the saved plan with what was judged now.
-func (f Findings) changes() []Change {
+func (f *Findings) changes() []Change {
 	now := make(map[string]Object, len(f.Objects))
 	for _, o := range f.Objects {
 		now[o.key()] = o

@@ -20,7 +20,7 @@ import (
 
 // builder puts the plan together, object by object.
 type builder struct {
-	Findings
+	*Findings
 	bundler
 	decision operation.Decision
 	after    map[string]string // zone -> the action behind which its links are free
@@ -32,7 +32,7 @@ type builder struct {
 // removal plans the removal of all that goes. What holds another goes first: a
 // zone, then its links, with their addresses, its dataset, the snapshots on its
 // base, and then the base.
-func (f Findings) removal(bundles bundler) operation.Decision {
+func (f *Findings) removal(bundles bundler) operation.Decision {
 	b := &builder{Findings: f, bundler: bundles, decision: operation.Decision{Plan: plan.Plan{Policy: plan.Continue}},
 		after: map[string]string{}, waited: map[string]bool{}, last: map[string]string{}}
 	for _, keys := range f.first {
@@ -140,7 +140,7 @@ func remove(o Object, step plan.Step) plan.Action {
 
 // zone removes a zone by the steps that its state needs, and its dataset if
 // the brand leaves it. Its evidence is kept first.
-func (f Findings) zone(o Object, bundles bundler) []plan.Action {
+func (f *Findings) zone(o Object, bundles bundler) []plan.Action {
 	z, _ := f.inv.Zone(o.Name)
 	actions := bundles.ofZone(o, z)
 	for _, step := range zone.Removal(z) {
@@ -157,7 +157,7 @@ func (f Findings) zone(o Object, bundles bundler) []plan.Action {
 // cloneSnapshots destroys what the clone of a zone left on its base, once the
 // zone is gone: the base itself and datasets below it each have one, of the
 // same name, with a number where there was one before.
-func (f Findings) cloneSnapshots(o Object, before string) []plan.Action {
+func (f *Findings) cloneSnapshots(o Object, before string) []plan.Action {
 	var actions []plan.Action
 	for _, snapshot := range f.taken[o.Name] {
 		for _, base := range f.left[snapshot] {
@@ -204,13 +204,13 @@ func (b *builder) unplumb(link, why string) plan.Action {
 }
 
 // plumbed says whether the global zone has an address on a link.
-func (f Findings) plumbed(link string) bool {
+func (f *Findings) plumbed(link string) bool {
 	addresses, _ := f.inv.Addresses()
 	return slices.ContainsFunc(addresses, func(a ipadm.Address) bool { return strings.HasPrefix(a.Object, link+"/") })
 }
 
 // dataset destroys a dataset and what lies in it, deepest first.
-func (f Findings) dataset(name, why string) []plan.Action {
+func (f *Findings) dataset(name, why string) []plan.Action {
 	var actions []plan.Action
 	add := func(d zfs.Dataset) {
 		var step plan.Step = zfs.Destroy{Dataset: d.Name, GUID: d.GUID, Type: d.Type}

@@ -17,36 +17,36 @@ import (
 // fate of another object is judged behind it: bases behind what was cloned from
 // them, links behind zones, etherstubs and addresses behind links, snapshots
 // behind datasets.
-func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
-	f := Findings{inv: inv, choice: choice, first: map[string][]string{}, planned: map[string]Object{}}
+func judge(k *known, inv *inventory.Inventory, choice Choice) (Findings, error) {
+	f := &Findings{inv: inv, choice: choice, first: map[string][]string{}, planned: map[string]Object{}}
 	for _, o := range choice.Plan {
 		f.planned[o.Kind+" "+o.Name] = o
 	}
 	f.begins(k.died)
 	zones, err := inv.Zones()
 	if err != nil {
-		return f, err
+		return *f, err
 	}
 	links, err := inv.Links()
 	if err != nil {
-		return f, err
+		return *f, err
 	}
 	datasets, err := inv.Datasets()
 	if err != nil {
-		return f, err
+		return *f, err
 	}
 	some := len(zones) + len(links) + len(datasets)
-	f.goes, f.Objects = make(map[string]bool, some), make([]Object, 0, some)
-	f.arrange(k, zones, links, datasets)
+	f.goes, f.alike, f.Objects = make(map[string]bool, some), map[string]bool{}, make([]Object, 0, some)
+	owned := f.arrange(k, zones, links, datasets)
 	// By name: the host lists zones and links in the order in which they were
 	// made, and what is made side by side has none.
-	zonesByName := ordered(zones, func(a, b *zone.Zone) int { return strings.Compare(a.Name, b.Name) })
-	linksByName := ordered(links, func(a, b *vnic.Link) int { return strings.Compare(a.Name, b.Name) })
+	zonesByName := ordered(owned, func(z *ownedZone) string { return z.Name })
+	linksByName := ordered(links, func(l *vnic.Link) string { return l.Name })
 	f.judgeVolumes(k, datasets)
 	for _, bases := range []bool{false, true} {
 		for _, z := range zonesByName {
-			if f.bases[z.Name] == bases {
-				f.add(k.zone(*z, f))
+			if z.isBase == bases {
+				f.add(k.zone(z, f))
 			}
 		}
 		for _, d := range datasets {
@@ -67,53 +67,71 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 	if choice.Plan != nil {
 		f.Changed = f.changes()
 	}
-	return f, nil
+	return *f, nil
 }
 
 // judgeLinks judges what lies over links before these.
-func (f *Findings) judgeLinks(k known, linksByName []*vnic.Link) {
+func (f *Findings) judgeLinks(k *known, linksByName []*vnic.Link) {
 	for _, l := range linksByName {
 		if l.Class == "vnic" || inventory.IsMisc(*l) && f.inv.Know(inventory.Ports) == nil {
-			f.add(k.vnic(*l, *f))
+			f.add(k.vnic(*l, f))
 		}
 	}
 	for _, l := range linksByName {
 		if l.Class != "vnic" && !inventory.IsMisc(*l) {
-			f.add(k.link(*l, *f))
+			f.add(k.link(*l, f))
 		}
 	}
 }
 
-// ordered is a list in another order. What it lists is not copied: that would take
-// longer than to compare.
-func ordered[T any](list []T, by func(a, b *T) int) []*T {
-	all := make([]*T, len(list))
-	for i := range list {
-		all[i] = &list[i]
+// ordered is a list in the order of the names. What it lists is not copied: that would
+// take longer than to compare.
+func ordered[T any](list []T, name func(*T) string) []*T {
+	type named struct {
+		name string
+		at   *T
 	}
-	slices.SortFunc(all, by)
+	names, all := make([]named, len(list)), make([]*T, len(list))
+	for i := range list {
+		names[i] = named{name(&list[i]), &list[i]}
+	}
+	slices.SortFunc(names, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	for i, n := range names {
+		all[i] = n.at
+	}
 	return all
 }
 
 // inOrder puts the objects in the order in which they are reported: by kind, else
 // as they were judged, but zones by name.
 func (f *Findings) inOrder() {
-	kinds := map[string]int{}
-	for i, kind := range Kinds() {
-		kinds[kind] = i
+	count, next, before := map[string]int{}, map[string]int{}, 0
+	for i := range f.Objects {
+		count[f.Objects[i].Kind]++
 	}
-	slices.SortStableFunc(f.Objects, func(a, b Object) int {
-		if a.Kind == KindZone && b.Kind == KindZone {
-			return strings.Compare(a.Name, b.Name)
-		}
-		return kinds[a.Kind] - kinds[b.Kind]
-	})
+	for _, kind := range Kinds() {
+		next[kind], before = before, before+count[kind]
+	}
+	all := make([]Object, len(f.Objects))
+	for _, o := range f.Objects {
+		all[next[o.Kind]] = o
+		next[o.Kind]++
+	}
+	slices.SortStableFunc(all[:count[KindZone]], func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
+	f.Objects = all
 }
 
-// arrange makes what is asked of each of many objects quick to answer.
-func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datasets []zfs.Dataset) {
-	f.clones, f.lies, f.nets, f.ours = map[string][]string{}, make(map[string][]string, len(zones)), make(map[string]string, len(zones)), make(map[string]bool, len(zones)+len(links))
-	f.owners = make(map[string]naming.Owner, len(zones))
+// ownedZone is a zone, and what is asked of it more than once.
+type ownedZone struct {
+	*zone.Zone
+	owner   naming.Owner
+	isBase  bool
+	isSpare bool // it has the attribute of one
+}
+
+// arrange makes what is asked of each of many objects quick to answer. It gives the zones.
+func (f *Findings) arrange(k *known, zones []zone.Zone, links []vnic.Link, datasets []zfs.Dataset) []ownedZone {
+	f.clones, f.lies, f.nets = map[string][]string{}, make(map[string][]string, len(zones)), make(map[string]string, len(zones))
 	f.homes, f.left, f.over = make(map[string]string, len(datasets)), map[string][]string{}, map[string][]string{}
 	f.at, f.health = make(map[string]string, len(datasets)), map[string]string{}
 	pools, _ := f.inv.Pools()
@@ -121,8 +139,9 @@ func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datase
 		f.health[p.Name] = p.Health
 	}
 	f.taken, f.bases, f.marks = map[string][]string{}, map[string]bool{}, map[string]string{}
-	for _, z := range zones {
-		f.arrangeZone(k, z)
+	owned := make([]ownedZone, len(zones))
+	for i := range zones {
+		owned[i] = f.arrangeZone(k, &zones[i])
 	}
 	for _, l := range links {
 		if l.Over != "" {
@@ -148,24 +167,26 @@ func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datase
 		}
 	}
 	f.arrangeSnapshots(bases)
+	return owned
 }
 
-func (f *Findings) arrangeZone(k known, z zone.Zone) {
+func (f *Findings) arrangeZone(k *known, z *zone.Zone) ownedZone {
 	for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
 		f.lies[dir] = append(f.lies[dir], z.Name)
 	}
-	owner := f.inv.Owner(k.names, z)
-	f.owners[z.Name] = owner
-	if k.isBase(z, owner) {
+	config, _ := f.inv.Config(z.Name)
+	owner := f.inv.OwnerBy(k.names, *z, config)
+	owned := ownedZone{Zone: z, owner: owner, isBase: k.isBase(*z, owner), isSpare: layout.IsSpare(config)}
+	if owned.isBase {
 		f.bases[z.Name] = true
 	}
-	config, _ := f.inv.Config(z.Name)
 	for _, n := range config.Nets {
 		f.nets[n.Physical] = z.Name
 	}
-	if id := layout.AttrsOf(config)[naming.AttrInstance]; id != "" && inKernel(z.State) {
+	if id := layout.AttrOf(config, naming.AttrInstance); id != "" && inKernel(z.State) {
 		f.marks[id] = z.Name
 	}
+	return owned
 }
 
 // arrangeSnapshots sorts the snapshots of bases by the clones that left them.

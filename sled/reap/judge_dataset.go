@@ -13,7 +13,7 @@ import (
 )
 
 // dataset judges the datasets of zones that have lost their zone.
-func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
+func (k *known) dataset(d zfs.Dataset, f *Findings) (Object, bool) {
 	o := Object{Identity: d.GUID}.as(KindDataset, d.Name)
 	if image.Mark(d) != "" {
 		return k.image(o, d, f)
@@ -56,7 +56,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 
 // localDisk judges the dataset of a local disk, which holds what a guest wrote: it goes only if its
 // removal was begun, or its making not ended.
-func (k known) localDisk(o Object) (Object, bool) {
+func (k *known) localDisk(o Object) (Object, bool) {
 	r, recorded := k.localDisks[o.Name]
 	half, begun := k.dead[o.key()]
 	work, working := k.busy[o.key()]
@@ -78,7 +78,7 @@ func (k known) localDisk(o Object) (Object, bool) {
 // unmarked reports a dataset that has the name of a sledctl zone and lies
 // where those do. Without a mark, sledctl must not destroy it. What lies
 // in ours is judged with it, and other pools' content is not listed.
-func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
+func (k *known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 	pool, _, _ := strings.Cut(d.Name, "/")
 	above, ok := naming.ZoneParent(pool)
 	owner := k.names.OwnerOfDataset(d.Name, nil)
@@ -94,7 +94,7 @@ func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 }
 
 // snapshot judges what clones left on bases, and what is of instances' disks.
-func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
+func (k *known) snapshot(d zfs.Dataset, f *Findings) (Object, bool) {
 	o := Object{Identity: d.GUID}.as(KindSnapshot, d.Name)
 	if d.User[naming.PropertySnapshot].Source == zfs.Local {
 		return k.ofDisks(o, d)
@@ -128,7 +128,7 @@ func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 }
 
 // baseOf is the base in which a dataset lies that a clone took a snapshot of.
-func (f Findings) baseOf(dataset, snapshot string) string {
+func (f *Findings) baseOf(dataset, snapshot string) string {
 	for _, base := range f.left[snapshot] {
 		if dataset == base || strings.HasPrefix(dataset, base+"/") {
 			return base

@@ -12,7 +12,7 @@ import (
 
 // image judges the volume of an image. One that no record names goes only if the intent of an import
 // that died does: what a lost ledger has recorded may be needed.
-func (k known) image(o Object, d zfs.Dataset, f Findings) (Object, bool) {
+func (k *known) image(o Object, d zfs.Dataset, f *Findings) (Object, bool) {
 	r, recorded := k.images[image.Mark(d)]
 	work, working := k.busy[o.key()]
 	m, died := k.dead[o.key()]
@@ -36,14 +36,14 @@ func (k known) image(o Object, d zfs.Dataset, f Findings) (Object, bool) {
 }
 
 // halfDeleted reports whether an image cannot be used any more because a run died that deleted it.
-func (k known) halfDeleted(r image.Record, f Findings) bool {
+func (k *known) halfDeleted(r image.Record, f *Findings) bool {
 	is := image.StatusOf(r, f.inv)
 	return is.State == image.Missing && len(is.Clones) == 0 && slices.ContainsFunc(k.died, func(run operation.OpenIntent) bool {
 		return run.Subject == r.Subject() && len(run.Removes) > 0
 	})
 }
 
-func (k known) recordsOfImages(f Findings) (gone []Object) {
+func (k *known) recordsOfImages(f *Findings) (gone []Object) {
 	for _, id := range slices.Sorted(maps.Keys(k.images)) {
 		if r := k.images[id]; k.halfDeleted(r, f) {
 			gone = append(gone, Object{Kind: KindRecord, Name: naming.KeyImage + id, Identity: id, Verdict: StaleRec, Reason: "of image " + r.Name + ", whose deletion did not end"})
@@ -53,7 +53,7 @@ func (k known) recordsOfImages(f Findings) (gone []Object) {
 }
 
 // imageOf is the image of that name.
-func (k known) imageOf(subject string) (image.Record, bool) {
+func (k *known) imageOf(subject string) (image.Record, bool) {
 	for _, r := range k.images {
 		if r.Subject() == subject {
 			return r, true

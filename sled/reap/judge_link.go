@@ -1,8 +1,6 @@
 package reap
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +30,7 @@ type facts struct {
 	wired    string // the zone that is configured with it, and stays
 }
 
-func (k known) factsOf(l vnic.Link, f Findings, key string) facts {
+func (k *known) factsOf(l vnic.Link, f *Findings, key string) facts {
 	x := facts{Link: l, former: k.net.FormerVNIC(l.Name, l.MAC)}
 	x.own, x.recorded = k.ofLink(l.Name)
 	x.hold, x.held = k.held[key]
@@ -60,12 +58,11 @@ func kindOf(l vnic.Link) string {
 }
 
 // vnic judges a VNIC or a port.
-func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
+func (k *known) vnic(l vnic.Link, f *Findings) (Object, bool) {
 	o := Object{Identity: l.MAC}.as(kindOf(l), l.Name)
 	work, working := k.busy[o.key()]
 	if l.Name == k.net.GZVNIC && !working {
 		o.Verdict, o.Reason, o.final = InUse, "the global zone's own", true
-		f.ours[o.key()] = true
 		return o, true
 	}
 	x := k.factsOf(l, f, o.key())
@@ -73,6 +70,7 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 		owner := k.nameOf(l, f)
 		o.Verdict, o.Reason = Unknown, owner.Doubt
 		if !owner.Ours() {
+			o.doubted = true
 			return o, owner.Evidence == naming.Alike
 		}
 	}
@@ -96,18 +94,18 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	case x.keptByZone():
 		o.final = true
 	}
-	f.ours[o.key()] = o.Verdict != Unknown
+	o.doubted = o.Verdict == Unknown
 	return x.own.keeps(o), true
 }
 
 // named reports whether something names the VNIC, and not its own name alone.
-func (x facts) named() bool { return x.recorded || x.held || x.begun || x.former }
+func (x *facts) named() bool { return x.recorded || x.held || x.begun || x.former }
 
 // keptByZone reports whether a zone has it, or will, that stays.
-func (x facts) keptByZone() bool { return x.zoned && !x.zoneGoes || !x.recorded && x.wired != "" }
+func (x *facts) keptByZone() bool { return x.zoned && !x.zoneGoes || !x.recorded && x.wired != "" }
 
 // ofInstance judges a VNIC whose name is recorded as an instance's.
-func (x facts) ofInstance() (Verdict, string) {
+func (x *facts) ofInstance() (Verdict, string) {
 	switch {
 	case !x.meant: // the record is of another
 		return Unknown, "has the name of a VNIC of instance " + x.own.Name + ", but another MAC or link below"
@@ -118,7 +116,7 @@ func (x facts) ofInstance() (Verdict, string) {
 }
 
 // ofZone judges a VNIC that a zone has, or is configured with.
-func (x facts) ofZone() (Verdict, string) {
+func (x *facts) ofZone() (Verdict, string) {
 	switch {
 	case x.zoned && x.zoneGoes:
 		return Orphan, "zone " + x.Zone + " has it, and goes"
@@ -129,12 +127,12 @@ func (x facts) ofZone() (Verdict, string) {
 }
 
 // ofNone judges a VNIC that neither an instance nor a zone has.
-func (x facts) ofNone(now time.Time) (Verdict, string) {
-	switch until := x.hold.Until.UTC().Format(time.RFC3339); {
-	case x.held && now.Before(x.hold.Until):
-		return Held, "until " + until
+func (x *facts) ofNone(now time.Time) (Verdict, string) {
+	switch until := x.hold.Until.UTC(); {
+	case x.held && now.Before(until):
+		return Held, "until " + until.Format(time.RFC3339)
 	case x.held:
-		return Orphan, "was held until " + until + ", and no instance took it"
+		return Orphan, "was held until " + until.Format(time.RFC3339) + ", and no instance took it"
 	case x.begun:
 		return Orphan, "left by " + x.half.verb + ", which did not end"
 	case x.former:
@@ -147,17 +145,17 @@ func (x facts) ofNone(now time.Time) (Verdict, string) {
 
 // nameOf says what the name of a VNIC is worth that nothing names: less, if a zone
 // of somebody else's has it, or will.
-func (k known) nameOf(l vnic.Link, f Findings) naming.Owner {
-	under := slices.Collect(maps.Keys(k.under))
-	if inventory.IsMisc(l) {
-		under = []string{l.Over} // it lies over none
+func (k *known) nameOf(l vnic.Link, f *Findings) naming.Owner {
+	var under []string
+	if k.under[l.Over] || inventory.IsMisc(l) { // a port lies over none
+		under = []string{l.Over}
 	}
 	owner := k.names.OwnerOfVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: f.inv.AddressesOn(l.Name)}, under)
 	if _, err := f.inv.Addresses(); err != nil && owner.Ours() {
 		return naming.Owner{Evidence: naming.Alike, Doubt: "no record names it, and whether it has addresses cannot be seen"}
 	}
 	for _, name := range []string{l.Zone, f.nets[l.Name]} {
-		if _, there := f.inv.Zone(name); there && owner.Ours() && !f.ours["zone "+name] {
+		if _, there := f.inv.Zone(name); there && owner.Ours() && !f.ours("zone "+name) {
 			return naming.Owner{Evidence: naming.Alike, Doubt: "no record names it, and zone " + name + " has it, which is not sledctl's"}
 		}
 	}
@@ -165,7 +163,7 @@ func (k known) nameOf(l vnic.Link, f Findings) naming.Owner {
 }
 
 // link judges what is no VNIC. Only etherstubs can be ours.
-func (k known) link(l vnic.Link, f Findings) (Object, bool) {
+func (k *known) link(l vnic.Link, f *Findings) (Object, bool) {
 	o := Object{}.as(KindEtherstub, l.Name)
 	if l.Class != "etherstub" {
 		return o, false

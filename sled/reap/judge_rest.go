@@ -24,25 +24,25 @@ import (
 
 // judgeRest judges what nothing else depends on. What could not be looked at is
 // reported as unknown, and the rest is judged all the same.
-func (f *Findings) judgeRest(k known) {
+func (f *Findings) judgeRest(k *known) {
 	addresses, err := f.inv.Addresses()
 	for _, a := range addresses {
-		f.add(k.address(a, *f))
+		f.add(k.address(a, f))
 	}
 	f.unseen(KindAddress, err)
 	f.unseen(KindPort, f.inv.Know(inventory.Ports))
 	homes, err := f.inv.Homes()
 	for _, h := range homes {
-		f.add(k.directory(h, *f))
+		f.add(k.directory(h, f))
 	}
 	f.unseen(KindDirectory, err)
 	entries, err := f.inv.Entries()
 	for _, e := range entries {
 		switch path.Dir(e.Path) {
 		case inventory.VMDirectory:
-			f.add(k.handle(e, *f))
+			f.add(k.handle(e, f))
 		case zone.Dir:
-			f.add(k.config(e, *f), true)
+			f.add(k.config(e, f), true)
 		default:
 			f.add(k.key(e))
 		}
@@ -51,9 +51,9 @@ func (f *Findings) judgeRest(k known) {
 	f.unseen(KindKey, err)
 	f.unseen(KindVM, err)
 	for _, s := range k.secrets {
-		f.add(k.secret(s, *f))
+		f.add(k.secret(s, f))
 	}
-	for _, o := range k.records(*f) {
+	for _, o := range k.records(f) {
 		f.add(o, true)
 	}
 }
@@ -65,13 +65,13 @@ func (f *Findings) unseen(kind string, err error) {
 }
 
 // address judges an address of the global zone: it is sledctl's if its link is.
-func (k known) address(a ipadm.Address, f Findings) (Object, bool) {
+func (k *known) address(a ipadm.Address, f *Findings) (Object, bool) {
 	o := Object{}.as(KindAddress, a.Object)
 	if a.Address.IsValid() {
 		o.Identity = a.Address.String()
 	}
 	link, _, _ := strings.Cut(a.Object, "/")
-	goes, ours := f.goes["vnic "+link], f.ours["vnic "+link]
+	goes, ours := f.goes["vnic "+link], f.ours("vnic "+link)
 	work, working := k.busy[o.key()]
 	switch {
 	case !ours:
@@ -89,7 +89,7 @@ func (k known) address(a ipadm.Address, f Findings) (Object, bool) {
 }
 
 // directory judges a plain directory where a zone's dataset would be mounted.
-func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
+func (k *known) directory(h inventory.Home, f *Findings) (Object, bool) {
 	o := Object{Identity: strconv.FormatUint(h.Inode, 10)}.as(KindDirectory, h.Path)
 	name := path.Base(h.Path)
 	owner := k.names.NameOfZone(name)
@@ -116,11 +116,11 @@ func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
 }
 
 // unmounted is a dataset that would be mounted on a directory.
-func (f Findings) unmounted(dir string) string {
+func (f *Findings) unmounted(dir string) string {
 	if name := f.homes[dir]; name != "" {
 		return name
 	}
-	for _, pool := range f.pools() {
+	for _, pool := range f.imported() {
 		if above, ok := naming.ZoneParent(pool); ok && above.Mountpoint == path.Dir(dir) {
 			if d, there := f.inv.Dataset(above.Join(path.Base(dir)).Dataset); there {
 				return d.Name
@@ -130,7 +130,7 @@ func (f Findings) unmounted(dir string) string {
 	return ""
 }
 
-func (f Findings) pools() []string {
+func (f *Findings) imported() []string {
 	pools, _ := f.inv.Pools()
 	var names []string
 	for _, p := range pools {
@@ -142,7 +142,7 @@ func (f Findings) pools() []string {
 // config judges a configuration that no index names: zoneadm does not know its
 // zone. What has no sledctl name may be a template (create -t in zonecfg(8)): it
 // belongs to nobody who is counted.
-func (k known) config(e inventory.Entry, f Findings) Object {
+func (k *known) config(e inventory.Entry, f *Findings) Object {
 	name, ok := zone.ConfigOf(e.Path)
 	if _, zoned := f.inv.Zone(name); !ok || zoned || !k.names.NameOfZone(name).Ours() {
 		return Object{}
@@ -169,7 +169,7 @@ func (k known) config(e inventory.Entry, f Findings) Object {
 
 // key judges a file that holds the key of a disk. It is there only while a run
 // reads or changes what the key opens, and such a run holds the sled.
-func (k known) key(e inventory.Entry) (Object, bool) {
+func (k *known) key(e inventory.Entry) (Object, bool) {
 	o := Object{Identity: strconv.FormatUint(e.Inode, 10)}.as(KindKey, e.Path)
 	if work, working := k.subjects["sled"]; working {
 		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
@@ -180,7 +180,7 @@ func (k known) key(e inventory.Entry) (Object, bool) {
 }
 
 // secret judges a file with the secrets of an instance's machine.
-func (k known) secret(s secrets.File, f Findings) (Object, bool) {
+func (k *known) secret(s secrets.File, f *Findings) (Object, bool) {
 	o := Object{Identity: strconv.FormatUint(s.Inode, 10)}.as(KindSecret, s.File)
 	r, recorded := k.instances[s.ID]
 	work, working := k.subjects[record.Subject(s.ID)]
@@ -199,7 +199,7 @@ func (k known) secret(s secrets.File, f Findings) (Object, bool) {
 
 // handle judges a virtual machine that the kernel holds. None is ever
 // destroyed: a guest may be in it.
-func (k known) handle(e inventory.Entry, f Findings) (Object, bool) {
+func (k *known) handle(e inventory.Entry, f *Findings) (Object, bool) {
 	o := Object{final: true}.as(KindVM, e.Name)
 	if r, recorded := k.instances[e.Name]; recorded && r.Incarnation != nil {
 		if z, there := f.inv.Zone(r.Incarnation.Zone); there && inKernel(z.State) {
@@ -222,13 +222,13 @@ func inKernel(s zone.State) bool {
 
 // records lists what the ledger keeps and the sled does not have. That of an
 // instance stays, because the instance is wanted; those of bases and holds go.
-func (k known) records(f Findings) []Object {
+func (k *known) records(f *Findings) []Object {
 	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfLocalDisks(f), k.recordsOfSpares(f), k.recordsOfHolds(f), k.recordsOfVolumes(f), k.recordsOfImages(f), k.recordsOfSnapshots(f), k.recordsOfIntents(f))
 	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return gone
 }
 
-func (k known) recordsOfRuns(f Findings) (gone []Object) {
+func (k *known) recordsOfRuns(f *Findings) (gone []Object) {
 	for name, r := range k.zones {
 		_, there := f.inv.Zone(name)
 		if there || r.Incarnation == nil || r.Incarnation.Zone != name || !r.incarnation.Ensured && r.incarnation.Boot == k.boot {
@@ -240,7 +240,7 @@ func (k known) recordsOfRuns(f Findings) (gone []Object) {
 	return gone
 }
 
-func (k known) recordsOfBases(f Findings) (gone []Object) {
+func (k *known) recordsOfBases(f *Findings) (gone []Object) {
 	for _, name := range slices.Sorted(maps.Keys(k.bases)) {
 		b := k.bases[name]
 		_, zoned := f.inv.Zone(name)
@@ -256,7 +256,7 @@ func (k known) recordsOfBases(f Findings) (gone []Object) {
 
 // recordsOfLocalDisks are those of local disks that are gone. One that the control plane wants stays for
 // it to see; one whose removal was begun is forgotten.
-func (k known) recordsOfLocalDisks(f Findings) (gone []Object) {
+func (k *known) recordsOfLocalDisks(f *Findings) (gone []Object) {
 	for _, dataset := range slices.Sorted(maps.Keys(k.localDisks)) {
 		r := k.localDisks[dataset]
 		_, exists := f.inv.Dataset(dataset)
@@ -269,7 +269,7 @@ func (k known) recordsOfLocalDisks(f Findings) (gone []Object) {
 	return gone
 }
 
-func (k known) recordsOfSpares(f Findings) (gone []Object) {
+func (k *known) recordsOfSpares(f *Findings) (gone []Object) {
 	for _, name := range slices.Sorted(maps.Keys(k.spares)) {
 		spare := k.spares[name]
 		_, zoned := f.inv.Zone(name)
@@ -283,7 +283,7 @@ func (k known) recordsOfSpares(f Findings) (gone []Object) {
 	return gone
 }
 
-func (k known) recordsOfHolds(f Findings) (gone []Object) {
+func (k *known) recordsOfHolds(f *Findings) (gone []Object) {
 	for _, key := range slices.Sorted(maps.Keys(k.held)) {
 		h := k.held[key]
 		_, there := f.inv.Link(h.Name)
@@ -296,7 +296,7 @@ func (k known) recordsOfHolds(f Findings) (gone []Object) {
 	return gone
 }
 
-func (k known) recordsOfIntents(f Findings) (gone []Object) {
+func (k *known) recordsOfIntents(f *Findings) (gone []Object) {
 	for _, died := range k.died {
 		if k.nobodyResumes(f, died) && !f.remains(died) {
 			about := map[string]string{}
@@ -316,7 +316,7 @@ func (k known) recordsOfIntents(f Findings) (gone []Object) {
 
 // nobodyResumes says whether an intent is of a run that no later one takes up:
 // one on a lone object, or on an instance that is deleted.
-func (k known) nobodyResumes(f Findings, died operation.OpenIntent) bool {
+func (k *known) nobodyResumes(f *Findings, died operation.OpenIntent) bool {
 	id, ofInstance := strings.CutPrefix(died.Subject, "instance/")
 	_, recorded := k.instances[id]
 	if v, ofVolume := k.volumeOf(died.Subject); ofVolume {
@@ -335,7 +335,7 @@ func (k known) nobodyResumes(f Findings, died operation.OpenIntent) bool {
 }
 
 // remains says whether something that a run was making is there, and stays.
-func (f Findings) remains(died operation.OpenIntent) bool {
+func (f *Findings) remains(died operation.OpenIntent) bool {
 	return slices.ContainsFunc(died.Makes, func(o operation.Object) bool {
 		var there bool
 		switch o.Kind {

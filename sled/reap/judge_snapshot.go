@@ -11,7 +11,7 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-func (k known) learnSnapshots(view ledger.View) error {
+func (k *known) learnSnapshots(view ledger.View) error {
 	snapshots, err := snapshot.All(view)
 	for _, r := range snapshots {
 		k.snapshots[snapshot.Subject(r.Instance, r.Name)] = r
@@ -20,7 +20,7 @@ func (k known) learnSnapshots(view ledger.View) error {
 }
 
 // snapshotOf is the record of the instance's snapshot that a ZFS snapshot is of, by its mark.
-func (k known) snapshotOf(d zfs.Dataset) (snapshot.Record, bool) {
+func (k *known) snapshotOf(d zfs.Dataset) (snapshot.Record, bool) {
 	_, short, _ := strings.Cut(d.Name, "@")
 	r, recorded := k.snapshots[snapshot.Subject(d.User[naming.PropertySnapshot].Value, strings.TrimPrefix(short, naming.SnapshotPrefix))]
 	return r, recorded
@@ -28,7 +28,7 @@ func (k known) snapshotOf(d zfs.Dataset) (snapshot.Record, bool) {
 
 // ofDisks judges a ZFS snapshot that is marked as one of an instance's disks. It goes only if its taking
 // did not end, or its deletion has begun.
-func (k known) ofDisks(o Object, d zfs.Dataset) (Object, bool) {
+func (k *known) ofDisks(o Object, d zfs.Dataset) (Object, bool) {
 	r, recorded := k.snapshotOf(d)
 	work, working := k.busy[o.key()]
 	half, begun := k.dead[o.key()]
@@ -58,7 +58,7 @@ func halfSnapshot(r snapshot.Record) string {
 
 // recordsOfSnapshots are those of snapshots whose taking or deletion did not end, and that have left
 // nothing.
-func (k known) recordsOfSnapshots(f Findings) (gone []Object) {
+func (k *known) recordsOfSnapshots(f *Findings) (gone []Object) {
 	for _, key := range slices.Sorted(maps.Keys(k.snapshots)) {
 		r := k.snapshots[key]
 		left := func(disk snapshot.Disk) bool {

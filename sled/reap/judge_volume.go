@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/naming"
@@ -20,7 +19,7 @@ func isVolume(d zfs.Dataset) bool {
 
 // renamedVolume is the record of a volume that has another name than is recorded: a rename that was
 // killed has not written it down.
-func (k known) renamedVolume(d zfs.Dataset) (volume.Record, bool) {
+func (k *known) renamedVolume(d zfs.Dataset) (volume.Record, bool) {
 	for _, v := range k.volumes {
 		if v.GUID == d.GUID {
 			return v, true
@@ -29,28 +28,27 @@ func (k known) renamedVolume(d zfs.Dataset) (volume.Record, bool) {
 	return volume.Record{}, false
 }
 
-func (f *Findings) judgeVolumes(k known, datasets []zfs.Dataset) {
+func (f *Findings) judgeVolumes(k *known, datasets []zfs.Dataset) {
 	for _, d := range datasets {
 		if isVolume(d) {
-			f.add(k.volume(d, *f))
+			f.add(k.volume(d, f))
 		}
 	}
 }
 
 // forZones reports whether a dataset may be that of a zone: it is no volume that sledctl made, and lies
 // on a pool of zones. Of other pools only the volumes are sledctl's.
-func (f Findings) forZones(d zfs.Dataset) bool {
+func (f *Findings) forZones(d zfs.Dataset) bool {
 	if isVolume(d) {
 		return false
 	}
-	pools, _ := f.inv.Pools()
 	pool, _, _ := strings.Cut(d.Name, "/")
-	return slices.Contains(inventory.ZonePools(pools), pool)
+	return slices.Contains(f.inv.ZonePools(), pool)
 }
 
 // volume judges a volume. What has a record holds data that somebody wants: it stays, whatever
 // else goes. What an operation left that died over making it holds none.
-func (k known) volume(d zfs.Dataset, f Findings) (Object, bool) {
+func (k *known) volume(d zfs.Dataset, f *Findings) (Object, bool) {
 	o := Object{Identity: d.GUID, final: true}.as(KindVolume, d.Name)
 	id := d.User[naming.PropertyVolume].Value
 	v, recorded := k.volumes[d.Name]
@@ -81,7 +79,7 @@ func (k known) volume(d zfs.Dataset, f Findings) (Object, bool) {
 }
 
 // volumeOf is the record of the volume that is a subject; zero if there is none.
-func (k known) volumeOf(subject string) (v volume.Record, ofVolume bool) {
+func (k *known) volumeOf(subject string) (v volume.Record, ofVolume bool) {
 	id, ofVolume := strings.CutPrefix(subject, naming.KeyVolume)
 	for _, v := range k.volumes {
 		if v.ID == id {
@@ -92,7 +90,7 @@ func (k known) volumeOf(subject string) (v volume.Record, ofVolume bool) {
 }
 
 // hasVolume reports whether a volume is there, under whichever name.
-func (f Findings) hasVolume(v volume.Record) bool {
+func (f *Findings) hasVolume(v volume.Record) bool {
 	if _, there := f.inv.Dataset(v.Dataset); there {
 		return true
 	}
@@ -102,7 +100,7 @@ func (f Findings) hasVolume(v volume.Record) bool {
 
 // recordsOfVolumes are those of volumes that are gone, though their pools answer. That of one
 // which was never finished goes; what else has a record, somebody wants.
-func (k known) recordsOfVolumes(f Findings) (gone []Object) {
+func (k *known) recordsOfVolumes(f *Findings) (gone []Object) {
 	for _, dataset := range slices.Sorted(maps.Keys(k.volumes)) {
 		v := k.volumes[dataset]
 		there := f.hasVolume(v)
@@ -124,7 +122,7 @@ func (k known) recordsOfVolumes(f Findings) (gone []Object) {
 }
 
 // removed says whether a volume is gone by a run that died as it deleted the volume.
-func (k known) removed(f Findings, v volume.Record) bool {
+func (k *known) removed(f *Findings, v volume.Record) bool {
 	return !f.hasVolume(v) && f.lost(v.Dataset) == "" && slices.ContainsFunc(k.died, func(run operation.OpenIntent) bool {
 		return slices.ContainsFunc(run.Removes, func(o operation.Object) bool {
 			return o.Kind == KindVolume && o.Name == v.Dataset && o.Identity == v.GUID
@@ -134,7 +132,7 @@ func (k known) removed(f Findings, v volume.Record) bool {
 
 // volume destroys what is left of a volume that was never finished, with the snapshot that it was being
 // received with.
-func (f Findings) volume(o Object) (actions []plan.Action) {
+func (f *Findings) volume(o Object) (actions []plan.Action) {
 	for _, d := range f.inv.Below(o.Name) {
 		actions = append(actions, remove(Object{Kind: KindSnapshot, Name: d.Name, Reason: o.Reason}, zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}))
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // isBase says whether a zone is a base, by the ledger or by its own marks.
-func (k known) isBase(z zone.Zone, owner naming.Owner) bool {
+func (k *known) isBase(z zone.Zone, owner naming.Owner) bool {
 	_, recorded := k.bases[z.Name]
 	return recorded || owner.Ours() && owner.Role == naming.RoleBase
 }
@@ -29,20 +29,19 @@ func (l recordedIncarnation) named(z zone.Zone, owner naming.Owner) bool {
 	return l.incarnation.Zone == z.Name && l.incarnation.Zonepath == z.Path && (owner.Evidence == naming.Alike || adopted)
 }
 
-func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
+func (k *known) zone(own *ownedZone, f *Findings) (Object, bool) {
+	z, owner := *own.Zone, own.owner
 	o := Object{Identity: z.UUID}.as(KindZone, z.Name)
 	if z.Name == zone.Global {
 		return Object{}, true
 	}
-	owner := f.owners[z.Name]
 	r, recorded := k.ofZone(z.Name)
 	b, based := k.bases[z.Name]
 	if !owner.Ours() && !r.named(z, owner) && (!based && k.spares[z.Name].Zonepath != z.Path || owner.Evidence != naming.Alike) {
-		o.Verdict, o.Reason = Unknown, owner.Doubt
+		o.Verdict, o.Reason, o.doubted = Unknown, owner.Doubt, true
 		return o, owner.Evidence == naming.Alike
 	}
-	f.ours[o.key()] = true
-	o = k.zoneVerdict(o, z, f, owner)
+	o = k.zoneVerdict(o, own, f, r, recorded)
 	if recorded && r.Protected && !o.Verdict.Removed() && o.Verdict != InProgress {
 		o.Reason, o.final = o.Reason+", which is protected", true
 	}
@@ -66,8 +65,8 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 }
 
 // zoneVerdict judges a sledctl zone by its record.
-func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner) Object {
-	r, recorded := k.ofZone(z.Name)
+func (k *known) zoneVerdict(o Object, own *ownedZone, f *Findings, r recordedIncarnation, recorded bool) Object {
+	z, owner := *own.Zone, own.owner
 	b, based := k.bases[z.Name]
 	spare, ahead := k.spares[z.Name]
 	work, working := k.busy[o.key()]
@@ -76,11 +75,11 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 		o.Verdict, o.Reason, o.final = InProgress, work.String(), true
 	case based:
 		o.Verdict, o.Reason, o.final = k.base(b, z, f)
-	case f.bases[z.Name]:
+	case own.isBase:
 		o.Verdict, o.Reason = strayBase(z)
 	case recorded:
 		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
-	case ahead && !layout.Taken(spare.Spare, f.inv) || isSpare(z, f):
+	case ahead && !layout.Taken(spare.Spare, f.inv) || own.isSpare:
 		o.Verdict, o.Reason = spareVerdict(spare, ahead, z, k.boot)
 	case adoption.Adoptable(owner, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
@@ -91,12 +90,6 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, owner naming.Owner
 		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
 	}
 	return o
-}
-
-// isSpare reports whether a zone has the attribute of a spare.
-func isSpare(z zone.Zone, f Findings) bool {
-	config, _ := f.inv.Config(z.Name)
-	return layout.IsSpare(config)
 }
 
 // spareVerdict judges a zone that is cloned ahead, and that no instance has.
@@ -116,7 +109,7 @@ func spareVerdict(spare instance.JudgedSpare, recorded bool, z zone.Zone, boot s
 	return Spare, "of pool " + spare.Pool + ", for the next new VM"
 }
 
-func (k known) zoneOfInstance(r recordedIncarnation, z zone.Zone, f Findings) (Verdict, string) {
+func (k *known) zoneOfInstance(r recordedIncarnation, z zone.Zone, f *Findings) (Verdict, string) {
 	verb, died := k.unfinished(r, f)
 	switch {
 	case (r.incarnation.Boot != k.boot || r.incarnation.Rolling) && z.State != zone.Running && r.current(z) && k.again(*r.Record):
@@ -133,14 +126,14 @@ func (k known) zoneOfInstance(r recordedIncarnation, z zone.Zone, f Findings) (V
 
 // knows says whether an instance is recorded: what else carries its mark is a
 // remnant.
-func (k known) knows(id uuid.UUID) bool {
+func (k *known) knows(id uuid.UUID) bool {
 	_, recorded := k.instances[id.String()]
 	return recorded
 }
 
 // base judges a base zone that the ledger knows. Firm: it stays while something
 // that stays is cloned from it.
-func (k known) base(b base.Record, z zone.Zone, f Findings) (v Verdict, reason string, final bool) {
+func (k *known) base(b base.Record, z zone.Zone, f *Findings) (v Verdict, reason string, final bool) {
 	clones := map[string]bool{} // zones, of which each has several datasets; datasets of none count for themselves
 	for _, d := range f.inv.Below(b.Dataset) {
 		for _, clone := range f.clones[d.Name] {
@@ -181,7 +174,7 @@ func strayBase(z zone.Zone) (Verdict, string) {
 // needs says who needs something of a dataset or of what lies below it: a zone
 // of whatever name, other than the one whose home it is, or a clone elsewhere
 // that stays.
-func (f Findings) needs(d zfs.Dataset, home string) string {
+func (f *Findings) needs(d zfs.Dataset, home string) string {
 	for _, part := range append(f.inv.Below(d.Name), d) {
 		for _, z := range f.lies[part.Mountpoint] {
 			if part.Type == zfs.TypeFilesystem && z != home {
@@ -199,7 +192,7 @@ func (f Findings) needs(d zfs.Dataset, home string) string {
 
 // holder is the object, already judged, that a dataset goes with: the zone or
 // the dataset that it lies in.
-func (f Findings) holder(dataset string) (key string, found bool) {
+func (f *Findings) holder(dataset string) (key string, found bool) {
 	for at := dataset; at != ""; at = parent(at) {
 		if _, judged := f.goes[KindDataset+" "+at]; judged {
 			return KindDataset + " " + at, true
@@ -218,14 +211,14 @@ func (f Findings) holder(dataset string) (key string, found bool) {
 }
 
 // leaves says whether a dataset goes with an object that goes.
-func (f Findings) leaves(dataset string) bool {
+func (f *Findings) leaves(dataset string) bool {
 	key, found := f.holder(dataset)
 	return found && f.goes[key]
 }
 
 // waitFor notes that an object that lies in a dataset goes behind those that
 // were cloned from it.
-func (f Findings) waitFor(key string, home zfs.Dataset) {
+func (f *Findings) waitFor(key string, home zfs.Dataset) {
 	for _, part := range append(f.inv.Below(home.Name), home) {
 		for _, clone := range f.clones[part.Name] {
 			if other, found := f.holder(clone); found && other != key && f.goes[other] {

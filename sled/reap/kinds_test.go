@@ -346,7 +346,8 @@ func TestWhatHoldsAnotherGoesFirst(t *testing.T) {
 	s.base(t, base2, 2, true)
 	s.zone(zone1, zone.Installed)
 	s.clone("rpool/zone/"+zone1+"/zbe", "rpool/zone/"+base1+"/zbe@"+zone1+"_snap")
-	d := s.judge(t).removal(bundler{})
+	f := s.judge(t)
+	d := f.removal(bundler{})
 	before := behind(t, d.Plan)
 	for _, c := range []struct{ later, earlier string }{
 		{"vnic.delete old0", "ipadm.delete-interface old0"},
@@ -377,7 +378,7 @@ func TestFactsOfWhatGoesAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, err := k.forgets(f)
+	facts, err := k.forgets(&f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type known struct {
 	names      naming.Prefixes
 	boot       string
 	now        time.Time
-	instances  map[string]record.Record       // by id
+	instances  map[string]*record.Record      // by id
 	zones      map[string]recordedIncarnation // by zone name
 	vnics      map[string]owner               // by link name
 	none       recordedIncarnation            // nobody, made once
@@ -74,14 +74,17 @@ func (l recordedIncarnation) keeps(o Object) Object {
 
 // unfinished says by which verb a run was begun that died, if it did and
 // nothing of the run can be running.
-func (k known) unfinished(l recordedIncarnation, f Findings) (verb string, dead bool) {
+func (k *known) unfinished(l recordedIncarnation, f *Findings) (verb string, dead bool) {
+	if l.incarnation.Ensured {
+		return "", false
+	}
 	m, dead := k.dead["zone "+l.incarnation.Zone]
 	z, _ := f.inv.Zone(l.incarnation.Zone)
-	return m.verb, dead && !l.incarnation.Ensured && z.State != zone.Running
+	return m.verb, dead && z.State != zone.Running
 }
 
 // ofZone is what the ledger has of a zone.
-func (k known) ofZone(name string) (r recordedIncarnation, recorded bool) {
+func (k *known) ofZone(name string) (r recordedIncarnation, recorded bool) {
 	if r, recorded = k.zones[name]; !recorded {
 		r = k.none
 	}
@@ -89,7 +92,7 @@ func (k known) ofZone(name string) (r recordedIncarnation, recorded bool) {
 }
 
 // ofLink is what the ledger has of a VNIC or a port.
-func (k known) ofLink(name string) (o owner, recorded bool) {
+func (k *known) ofLink(name string) (o owner, recorded bool) {
 	if o, recorded = k.vnics[name]; !recorded {
 		o.recordedIncarnation = k.none
 	}
@@ -126,10 +129,10 @@ func (b busy) String() string {
 }
 
 // know arranges the ledger. alive tells whether a subject's lock is held.
-func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
-	k := known{
+func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (*known, error) {
+	k := &known{
 		names: names, boot: boot, now: now,
-		instances: map[string]record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{}, none: nobody(),
+		instances: map[string]*record.Record{}, zones: map[string]recordedIncarnation{}, vnics: map[string]owner{}, none: nobody(),
 		spares: map[string]instance.JudgedSpare{}, bases: map[string]base.Record{}, localDisks: map[string]localdisk.Record{}, newest: map[string]int{}, images: map[string]image.Record{}, snapshots: map[string]snapshot.Record{}, held: map[string]network.Hold{},
 		volumes: map[string]volume.Record{}, disks: map[string][]string{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
@@ -137,29 +140,29 @@ func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, a
 	}
 	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnLocalDisks, k.learnImages, k.learnHolds, k.learnVolumes, k.learnSnapshots} {
 		if err := learn(view); err != nil {
-			return known{}, err
+			return nil, err
 		}
 	}
 	var err error
 	if k.net, _, err = network.Load(view); err != nil {
-		return known{}, err
+		return nil, err
 	}
 	k.learnLinks(k.net.Under())
 	k.learnRuns(view, alive)
 	return k, nil
 }
 
-func (k known) learnLinks(links []string) {
+func (k *known) learnLinks(links []string) {
 	for _, name := range links {
 		k.under[name] = true
 	}
 }
 
-func (k known) learnInstances(view ledger.View) error {
+func (k *known) learnInstances(view ledger.View) error {
 	records, err := record.All(view)
 	for i := range records {
 		r := &records[i]
-		k.instances[r.ID] = *r
+		k.instances[r.ID] = r
 		for _, n := range r.Spec.NICs {
 			if !n.OPTE {
 				k.under[n.Over] = true
@@ -187,7 +190,7 @@ func (k known) learnInstances(view ledger.View) error {
 	return err
 }
 
-func (k known) learnBases(view ledger.View) error {
+func (k *known) learnBases(view ledger.View) error {
 	bases, err := base.All(view)
 	for _, b := range bases {
 		k.bases[b.Zone] = b
@@ -198,7 +201,7 @@ func (k known) learnBases(view ledger.View) error {
 	return err
 }
 
-func (k known) learnLocalDisks(view ledger.View) error {
+func (k *known) learnLocalDisks(view ledger.View) error {
 	disks, err := localdisk.All(view)
 	for _, r := range disks {
 		k.localDisks[r.Dataset()] = r
@@ -206,7 +209,7 @@ func (k known) learnLocalDisks(view ledger.View) error {
 	return err
 }
 
-func (k known) learnImages(view ledger.View) error {
+func (k *known) learnImages(view ledger.View) error {
 	images, err := image.All(view)
 	for _, i := range images {
 		k.images[i.ID] = i
@@ -214,7 +217,7 @@ func (k known) learnImages(view ledger.View) error {
 	return err
 }
 
-func (k known) learnVolumes(view ledger.View) error {
+func (k *known) learnVolumes(view ledger.View) error {
 	volumes, err := volume.All(view)
 	for _, v := range volumes {
 		k.volumes[v.Dataset] = v
@@ -222,7 +225,7 @@ func (k known) learnVolumes(view ledger.View) error {
 	return err
 }
 
-func (k known) learnHolds(view ledger.View) error {
+func (k *known) learnHolds(view ledger.View) error {
 	holds, err := network.Holds(view)
 	for _, h := range holds {
 		k.held[h.Kind+" "+h.Name] = h

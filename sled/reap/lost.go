@@ -18,7 +18,7 @@ func (f *Findings) judgeLost() {
 }
 
 // lost says how the pool of a dataset is, if that cannot be seen; else nothing.
-func (f Findings) lost(dataset string) string {
+func (f *Findings) lost(dataset string) string {
 	pool, _, _ := strings.Cut(dataset, "/")
 	if pool == "" {
 		return ""
@@ -28,7 +28,7 @@ func (f Findings) lost(dataset string) string {
 
 // unreadable says why the root of a zone cannot be seen; else nothing. Dataset is the
 // recorded one, if there is one.
-func (f Findings) unreadable(zonepath, dataset string) string {
+func (f *Findings) unreadable(zonepath, dataset string) string {
 	if dataset == "" {
 		dataset = f.at[zonepath]
 	}

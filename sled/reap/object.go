@@ -9,7 +9,6 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -81,7 +80,9 @@ type Object struct {
 	final bool
 	// rests is what can be adopted and does not run: it goes where it is named.
 	rests bool
-	id    string // kind and name
+	// doubted is what may be another program's.
+	doubted bool
+	id      string // kind and name
 	// about, of a record: what it was of, by kind and name, with the identity if
 	// one is known.
 	about map[string]string
@@ -111,21 +112,20 @@ type Findings struct {
 	begun   map[string]bool   // zones of that plan whose removal was begun, by a reap that died
 
 	inv    *inventory.Inventory
-	clones map[string][]string     // datasets by the snapshot that they were cloned from
-	lies   map[string][]string     // zones by each directory that their zonepath lies in, itself included
-	ours   map[string]bool         // zones and VNICs that are certainly sledctl's, by kind and name
-	nets   map[string]string       // a zone by each link that its configuration names
-	owners map[string]naming.Owner // of zones, by name
-	homes  map[string]string       // datasets that are marked as ours, by mountpoint
-	left   map[string][]string     // datasets of bases, by snapshot that a clone took of them or below
-	taken  map[string][]string     // snapshots in left, by the zone for which a clone took them
-	over   map[string][]string     // VNICs by the link under them
-	bases  map[string]bool         // zones that are bases
-	at     map[string]string       // file systems by mountpoint
-	health map[string]string       // of pools that are imported, by name
-	marks  map[string]string       // zones in which processes may be, by the instance in their mark
-	goes   map[string]bool         // objects that go, by kind and name
-	first  map[string][]string     // objects that must go before an object, all by kind and name
+	clones map[string][]string // datasets by the snapshot that they were cloned from
+	lies   map[string][]string // zones by each directory that their zonepath lies in, itself included
+	nets   map[string]string   // a zone by each link that its configuration names
+	homes  map[string]string   // datasets that are marked as ours, by mountpoint
+	left   map[string][]string // datasets of bases, by snapshot that a clone took of them or below
+	taken  map[string][]string // snapshots in left, by the zone for which a clone took them
+	over   map[string][]string // VNICs by the link under them
+	bases  map[string]bool     // zones that are bases
+	at     map[string]string   // file systems by mountpoint
+	health map[string]string   // of pools that are imported, by name
+	marks  map[string]string   // zones in which processes may be, by the instance in their mark
+	goes   map[string]bool     // whether an object goes that was judged, by kind and name
+	alike  map[string]bool     // objects that were judged and may be another program's, by kind and name
+	first  map[string][]string // objects that must go before an object, all by kind and name
 }
 
 // Basis names a state of the ledger.
@@ -192,12 +192,20 @@ func (f *Findings) add(o Object, ours bool) {
 		}
 		o.Removed = f.takes(o)
 		f.Objects = append(f.Objects, o)
-		f.goes[o.key()] = o.Removed
+		if f.goes[o.key()] = o.Removed; o.doubted {
+			f.alike[o.key()] = true
+		}
 	}
 }
 
+// ours reports whether an object that was judged is certainly sledctl's.
+func (f *Findings) ours(key string) bool {
+	_, judged := f.goes[key]
+	return judged && !f.alike[key]
+}
+
 // Going counts the objects that go.
-func (f Findings) Going() (n int) {
+func (f *Findings) Going() (n int) {
 	for _, o := range f.Objects {
 		if o.Removed {
 			n++
@@ -207,13 +215,13 @@ func (f Findings) Going() (n int) {
 }
 
 // Runs says whether a zone that was judged runs.
-func (f Findings) Runs(o Object) bool {
+func (f *Findings) Runs(o Object) bool {
 	z, _ := f.inv.Zone(o.Name)
 	return o.Kind == KindZone && z.State == zone.Running
 }
 
 // Planned says whether the saved plan names an object.
-func (f Findings) Planned(o Object) bool {
+func (f *Findings) Planned(o Object) bool {
 	_, planned := f.planned[o.key()]
 	return planned
 }

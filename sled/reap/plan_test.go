@@ -46,7 +46,8 @@ func TestAZoneGoesBeforeItsVNICsAndItsDatasets(t *testing.T) {
 	s.dataset("rpool/zone/" + zone2 + "/a")
 	s.dataset("rpool/zone/" + zone2 + "/a/b")
 	s.snapshot("rpool/zone/" + zone2 + "/a@s")
-	d := s.judge(t).removal(bundler{})
+	f := s.judge(t)
+	d := f.removal(bundler{})
 	before := behind(t, d.Plan)
 	for _, c := range []struct{ later, earlier string }{
 		{"zone.uninstall " + zone1, "zone.halt " + zone1},

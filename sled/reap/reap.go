@@ -100,12 +100,12 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 			if findings.doubt(view); !planned {
 				return operation.Decision{}, nil
 			}
-			d := findings.removal(s.bundler(k, findings, got, at))
+			d := findings.removal(s.bundler(k, &findings, got, at))
 			d.Warn = findings.unkept(got.nowhere)
 			if d.OnStart, err = instance.Reaping(k.instances, got.boot, findings.goesZone); err != nil {
 				return d, err
 			}
-			d.OnSuccess, err = k.forgets(findings)
+			d.OnSuccess, err = k.forgets(&findings)
 			return d, err
 		},
 	})
@@ -113,22 +113,22 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 }
 
 // know arranges what the ledger says, of now and of when the sled was looked at.
-func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
+func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(subject string) (operation.Holder, bool)) (*known, error) {
 	k, err := know(s.Names, view, got.boot, now, alive)
 	if err != nil {
-		return known{}, err
+		return nil, err
 	}
 	k.learnLinks(s.Links)
 	k.lone, k.secrets = got.lone, got.secrets
 	k.again = func(r record.Record) bool { return s.BootsAgain != nil && s.BootsAgain(view, r, got.inv) }
 	if err := k.learnSpares(s, view, got); err != nil {
-		return known{}, err
+		return nil, err
 	}
 	return k, k.learnSince(got.before, view)
 }
 
 // learnSpares has the recorded spares judged.
-func (k known) learnSpares(s Settings, view ledger.View, got seen) error {
+func (k *known) learnSpares(s Settings, view ledger.View, got seen) error {
 	judge := s.JudgeSpares
 	if judge == nil {
 		judge = func(view ledger.View, _ *inventory.Inventory, _ *system.Swap, _ string) (all []instance.JudgedSpare, err error) {
@@ -244,11 +244,11 @@ func (s Settings) lone(files host.Files, inv *inventory.Inventory) map[string]zo
 }
 
 // goesZone reports whether a zone is removed.
-func (f Findings) goesZone(name string) bool { return f.goes[KindZone+" "+name] }
+func (f *Findings) goesZone(name string) bool { return f.goes[KindZone+" "+name] }
 
 // forgets are the facts of what is removed, or is already gone: bases, holds, and
 // links of an earlier configuration.
-func (k known) forgets(f Findings) ([]ledger.Fact, error) {
+func (k *known) forgets(f *Findings) ([]ledger.Fact, error) {
 	var facts []ledger.Fact
 	for _, o := range f.Objects {
 		h, held := k.held[o.key()]
@@ -288,7 +288,7 @@ func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 
 // forgetsZone are the facts of a zone that is removed, and has a record of its own: a base
 // or a spare.
-func (k known) forgetsZone(name string) (facts []ledger.Fact) {
+func (k *known) forgetsZone(name string) (facts []ledger.Fact) {
 	if b, based := k.bases[name]; based {
 		facts = append(facts, base.Forget(b))
 	}
@@ -300,7 +300,7 @@ func (k known) forgetsZone(name string) (facts []ledger.Fact) {
 
 // leftOf are the facts of the records that a zone has left that is gone: one that a killed
 // run has deleted.
-func (k known) leftOf(name string, f Findings) (facts []ledger.Fact) {
+func (k *known) leftOf(name string, f *Findings) (facts []ledger.Fact) {
 	for _, o := range f.Objects {
 		if _, about := o.about[KindZone+" "+name]; about && o.Kind == KindRecord {
 			facts = append(facts, k.stale(o)...)
@@ -310,7 +310,7 @@ func (k known) leftOf(name string, f Findings) (facts []ledger.Fact) {
 }
 
 // stale is the fact that removes a record.
-func (k known) stale(o Object) []ledger.Fact {
+func (k *known) stale(o Object) []ledger.Fact {
 	for _, b := range k.bases {
 		if recordOfBase(b) == o.Name {
 			return []ledger.Fact{base.Forget(b)}

@@ -232,7 +232,7 @@ func TestASledThatCannotBeSeenIsNotJudged(t *testing.T) {
 		s := empty()
 		s.zone(zone1, zone.Installed)
 		hide(&s.Listings)
-		f, err := judge(known{names: naming.DefaultPrefixes()}, inventory.Of(s.Listings), Choice{})
+		f, err := judge(&known{names: naming.DefaultPrefixes()}, inventory.Of(s.Listings), Choice{})
 		if _, ok := errors.AsType[*inventory.UnknownError](err); !ok || len(f.Objects) > 0 {
 			t.Errorf("without %s: %v, %v", name, f.Objects, err)
 		}

@@ -46,7 +46,7 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 			}
 			z, found := findings.inv.Zone(name)
 			if there = found; !found && whole {
-				return operation.Decision{OnSuccess: k.leftOf(name, findings)}, nil
+				return operation.Decision{OnSuccess: k.leftOf(name, &findings)}, nil
 			}
 			if !found {
 				return operation.Decision{}, nil
@@ -54,7 +54,7 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 			if work := k.busy[KindZone+" "+name]; work.subject != "" {
 				return operation.Decision{}, operation.LockedBy(work.subject, work.holder)
 			}
-			d, err := findings.one(z, whole, s.bundler(k, findings, got, at))
+			d, err := findings.one(z, whole, s.bundler(k, &findings, got, at))
 			if whole && err == nil {
 				d.OnSuccess = k.forgetsZone(name)
 			}
@@ -65,7 +65,7 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 }
 
 // one plans the halt or removal of one zone.
-func (f Findings) one(z zone.Zone, whole bool, bundles bundler) (operation.Decision, error) {
+func (f *Findings) one(z zone.Zone, whole bool, bundles bundler) (operation.Decision, error) {
 	var found Object
 	for _, o := range f.Objects {
 		if o.Kind == "zone" && o.Name == z.Name {
@@ -75,7 +75,7 @@ func (f Findings) one(z zone.Zone, whole bool, bundles bundler) (operation.Decis
 	switch {
 	case found.Name == "":
 		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is not sledctl's own"}
-	case !f.ours[found.key()]:
+	case !f.ours(found.key()):
 		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is not known to be sledctl's own: " + found.Reason}
 	case found.Verdict == InProgress:
 		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is being worked on " + found.Reason}

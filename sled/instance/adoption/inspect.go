@@ -332,7 +332,7 @@ func observedAddress(b layout.Blueprint, seen Inspection) record.Address {
 		return record.Address{Mode: seen.Control.Type}
 	}
 	a := record.Address{Mode: record.Static, Prefix: seen.Control.Address}
-	said, err := record.ParseAddress(layout.AttrsOf(seen.Config)[layout.AddressAttr])
+	said, err := record.ParseAddress(layout.AttrOf(seen.Config, layout.AddressAttr))
 	if err == nil && said.Prefix == a.Prefix {
 		return said
 	}

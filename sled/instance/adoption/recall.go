@@ -88,7 +88,7 @@ func remembered(s Defaults, c Chooser, seen Inspection, propolisID uuid.UUID) (r
 func gathered(s Defaults, c Chooser, seen Inspection) (record.Memo, error) {
 	m := record.Memo{Spec: record.Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []record.Disk{}, NICs: []record.NIC{}, CPUCap: record.CPUCap(max(0, seen.Config.CPUCap))}}
 	var err error
-	if m.Address, err = record.ParseAddress(layout.AttrsOf(seen.Config)[layout.AddressAttr]); err != nil {
+	if m.Address, err = record.ParseAddress(layout.AttrOf(seen.Config, layout.AddressAttr)); err != nil {
 		m.Address, err = c.Address()
 	}
 	if err != nil {

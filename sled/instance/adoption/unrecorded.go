@@ -67,12 +67,11 @@ func UnrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 			continue
 		}
 		config, _ := inv.Config(z.Name)
-		attrs := layout.AttrsOf(config)
 		if layout.IsSpare(config) {
 			continue // it was booted ahead: no VM has it yet
 		}
-		one := Unrecorded{Zone: z, Config: config, Name: attrs[layout.NameAttr]}
-		if id, err := uuid.Parse(attrs[naming.AttrInstance]); err == nil {
+		one := Unrecorded{Zone: z, Config: config, Name: layout.AttrOf(config, layout.NameAttr)}
+		if id, err := uuid.Parse(layout.AttrOf(config, naming.AttrInstance)); err == nil {
 			one.ID = id.String()
 		}
 		found = append(found, one)
@@ -122,7 +121,7 @@ func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Invent
 		}
 		config, _ := inv.Config(z.Name)
 		home, _ := record.HomeDataset(inv, z.Path)
-		if err := add(Unrecorded{Zone: z, Config: config, ID: owner.Instance.String(), Name: layout.AttrsOf(config)[layout.NameAttr]}, home); err != nil {
+		if err := add(Unrecorded{Zone: z, Config: config, ID: owner.Instance.String(), Name: layout.AttrOf(config, layout.NameAttr)}, home); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +149,7 @@ func (s Unrecorded) Address() netip.Addr {
 	if s.noted {
 		return s.memo.Address.Prefix.Addr()
 	}
-	a, err := record.ParseAddress(layout.AttrsOf(s.Config)[layout.AddressAttr])
+	a, err := record.ParseAddress(layout.AttrOf(s.Config, layout.AddressAttr))
 	if err != nil {
 		return netip.Addr{}
 	}

@@ -22,7 +22,7 @@ func SpareConfig(b Blueprint, s record.Spare) zone.Config {
 }
 
 // IsSpare reports whether a zone's configuration is that of a spare, which no VM has taken.
-func IsSpare(c zone.Config) bool { return AttrsOf(c)[naming.AttrSpare] != "" }
+func IsSpare(c zone.Config) bool { return AttrOf(c, naming.AttrSpare) != "" }
 
 // SpareFingerprint is Fingerprint of a spare's zone, in which no profile lies yet.
 func SpareFingerprint(c zone.Config, datasets []zfs.Dataset) string {
@@ -51,7 +51,7 @@ func UnmountedRoot(dataset string, inv *inventory.Inventory) string {
 // than the sled. Of one that is given up, a part of what an instance had may be left.
 func Taken(s record.Spare, inv *inventory.Inventory) bool {
 	c, _ := inv.Config(s.Zone)
-	return s.Unfit == "" && AttrsOf(c)[naming.AttrInstance] != ""
+	return s.Unfit == "" && AttrOf(c, naming.AttrInstance) != ""
 }
 
 // BootedAhead reports whether a spare's zone runs since sledctl booted it, in this boot of the sled.

@@ -65,10 +65,12 @@ func GatewayOf(b Blueprint, a record.Address) netip.Addr {
 	return netip.Addr{}
 }
 
-func AttrsOf(c zone.Config) map[string]string {
-	all := make(map[string]string, len(c.Attrs))
-	for _, a := range c.Attrs {
-		all[a.Name] = a.Value
+// AttrOf is the value of an attr of a zone; empty: the zone has none of that name.
+func AttrOf(c zone.Config, name string) string {
+	for _, a := range slices.Backward(c.Attrs) {
+		if a.Name == name {
+			return a.Value
+		}
 	}
-	return all
+	return ""
 }

@@ -85,10 +85,12 @@ func HomeOf(names naming.Prefixes, d zfs.Dataset) (id uuid.UUID, ours bool) {
 	if d.Type != zfs.TypeFilesystem || mark.Source != zfs.Local {
 		return uuid.Nil, false
 	}
-	_, noted := ReadMemo(d)
+	if _, noted := ReadMemo(d); !noted {
+		return uuid.Nil, false
+	}
 	_, named := names.ParseZoneName(NameOfHome(d))
 	id, err := uuid.Parse(mark.Value)
-	return id, err == nil && noted && named
+	return id, err == nil && named
 }
 
 // NameOfHome is the name of the zone that lies in a dataset.
