@@ -85,14 +85,19 @@ func variable(name string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
 }
 
-// fields gives the type and the tags of each setting. To read settings takes no more;
-// Keys is for the manual.
-func fields() map[string]reflect.StructField {
-	all := map[string]reflect.StructField{}
+// field is what it takes to read a setting; Keys is for the manual.
+type field struct {
+	kind  reflect.Type
+	usual string // its default
+}
+
+// fields gives all settings, by key.
+func fields() map[string]field {
+	all := map[string]field{}
 	for section := range reflect.TypeFor[Config]().Fields() {
 		name := section.Tag.Get("toml")
-		for field := range section.Type.Fields() {
-			all[name+"."+field.Tag.Get("toml")] = field
+		for f := range section.Type.Fields() {
+			all[name+"."+f.Tag.Get("toml")] = field{kind: f.Type, usual: f.Tag.Get("default")}
 		}
 	}
 	return all

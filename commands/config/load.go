@@ -47,7 +47,14 @@ func Load(s Source) (Config, error) {
 // load is Load, with where the values come from.
 func load(s Source) (Config, loader, error) {
 	all := fields()
-	layers := []layer{defaults(all)}
+	l := loader{
+		source: s, fields: all, values: make(map[string]any, len(all)), given: map[string]any{},
+		where: make(map[string]string, len(all)), wrong: map[string]bool{},
+	}
+	for key := range all {
+		l.byDefault(key)
+	}
+	var layers []layer
 	for _, f := range slices.Backward(s.Files) {
 		values, lines, err := readTOML(f.Data, f.Name)
 		if err != nil {
@@ -56,7 +63,6 @@ func load(s Source) (Config, loader, error) {
 		layers = append(layers, layer{values: values, late: f.Late, where: func(key string) string { return fmt.Sprintf("%s:%d", f.Name, lines.of(key)) }})
 	}
 	layers = append(layers, layer{values: fromEnvironment(s.Env), where: variable})
-	l := loader{source: s, fields: all, values: map[string]any{}, where: map[string]string{}, wrong: map[string]bool{}}
 	for _, layer := range layers {
 		for _, key := range slices.Sorted(maps.Keys(layer.values)) {
 			l.check(layer, key)
@@ -73,25 +79,49 @@ func load(s Source) (Config, loader, error) {
 	return c, l, nil
 }
 
+// byDefault notes that the default of a setting is in force.
+func (l *loader) byDefault(key string) { l.values[key], l.where[key] = l.fields[key].usual, "default" }
+
 // decoded is the settings that the values make. One that is wrong by itself counts as
 // not given, so that the rest is checked, too.
 func (l *loader) decoded() (c Config, err error) {
-	usual := defaults(l.fields)
 	for key := range l.wrong {
 		delete(l.values, key)
+		delete(l.given, key)
 		if _, known := l.fields[key]; known {
-			l.values[key], l.where[key] = usual.values[key], usual.where(key)
+			l.byDefault(key)
 		}
 	}
-	v := viper.New()
-	if err := v.MergeConfigMap(nested(l.values)); err != nil {
-		return c, fmt.Errorf("merging settings: %w", err)
-	}
-	if err := v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" }); err != nil {
-		return c, fmt.Errorf("reading settings: %w", err)
+	l.fill(reflect.ValueOf(&c).Elem())
+	if len(l.given) > 0 { // viper takes longer than all the rest
+		v := viper.New()
+		if err := v.MergeConfigMap(nested(l.given)); err != nil {
+			return c, fmt.Errorf("merging settings: %w", err)
+		}
+		if err := v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" }); err != nil {
+			return c, fmt.Errorf("reading settings: %w", err)
+		}
 	}
 	c.Propolis.resolve()
 	return c, nil
+}
+
+// fill gives the settings that nothing sets their defaults.
+func (l *loader) fill(sections reflect.Value) {
+	for section, keys := range sections.Fields() {
+		for field, into := range keys.Fields() {
+			key := section.Tag.Get("toml") + "." + field.Tag.Get("toml")
+			if _, given := l.given[key]; given {
+				continue
+			}
+			value, err := l.parse(field.Type, l.values[key])
+			if err != nil {
+				l.refuse(&Error{Key: key, Where: l.where[key], Problem: err.Error()})
+				continue
+			}
+			into.Set(reflect.ValueOf(value))
+		}
+	}
 }
 
 // partial says whether a setting of a section was wrong by itself, so that it is not known
@@ -110,14 +140,6 @@ type layer struct {
 	values map[string]any
 	where  func(key string) string
 	late   bool
-}
-
-func defaults(fields map[string]reflect.StructField) layer {
-	values := make(map[string]any, len(fields))
-	for name, field := range fields {
-		values[name] = field.Tag.Get("default")
-	}
-	return layer{values: values, where: func(string) string { return "default" }}
 }
 
 // fromEnvironment takes the variables that name a section. SLEDCTL_HOST and
@@ -164,8 +186,9 @@ func nested(values map[string]any) map[string]any {
 // place that it comes from.
 type loader struct {
 	source   Source
-	fields   map[string]reflect.StructField
+	fields   map[string]field
 	values   map[string]any    // in force, as they were written
+	given    map[string]any    // those that are no defaults
 	where    map[string]string // where the value in force comes from
 	wrong    map[string]bool   // the keys with a problem
 	problems []error
@@ -178,7 +201,7 @@ func (l *loader) refuse(e *Error) {
 
 func (l *loader) check(from layer, key string) {
 	where := from.where(key)
-	l.values[key], l.where[key] = from.values[key], where
+	l.values[key], l.given[key], l.where[key] = from.values[key], from.values[key], where
 	field, known := l.fields[key]
 	if !known && isSection(key) {
 		l.refuse(&Error{Key: key, Where: where, Problem: "is a section: [" + key + "]"})
@@ -192,7 +215,7 @@ func (l *loader) check(from layer, key string) {
 		l.refuse(&Error{Key: key, Where: where, Problem: "counts before the sled's disks are there: it belongs in /etc/sledctl/config.toml"})
 		return
 	}
-	if _, err := l.parse(field.Type, from.values[key]); err != nil {
+	if _, err := l.parse(field.kind, from.values[key]); err != nil {
 		l.refuse(&Error{Key: key, Where: where, Problem: err.Error()})
 	}
 }
