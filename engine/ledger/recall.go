@@ -48,11 +48,11 @@ func (l *Ledger) recalled(data []byte) *format.Text {
 }
 
 // keepIndex keeps the index of a view's text where a process that reads it next would
-// have to verify more than an eighth of it. Who cannot write it leaves an older one, which
+// have to verify more than a part in 32 of it. Who cannot write it leaves an older one, which
 // does no harm. The lock is held; alone says that it is by nobody else.
 func (l *Ledger) keepIndex(t *format.Text, alone bool) {
 	size := len(t.Data())
-	if size < l.worth || size-t.Kept() <= size/8 {
+	if size < l.worth || size-t.Kept() <= size/32 {
 		return
 	}
 	how := os.O_EXCL // of several readers one does it
