@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Match compares a path with the pattern of a route, of which a segment of the
@@ -84,7 +85,9 @@ func (v Version) compare(w Version) int {
 }
 
 // semver is a version as Rust's semver crate takes it.
-const semver = `^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([!-*,-~]+))?(?:\+[!-~]+)?$`
+var semver = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([!-*,-~]+))?(?:\+[!-~]+)?$`)
+})
 
 // Spoken is the version that a request names, or what is wrong with it, in the
 // words of a server whose newest is latest (dropshot/src/versioning.rs).
@@ -93,7 +96,7 @@ const semver = `^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([!-*,-~]+))?(?:\+[
 // Check: `curl -H "api-version: x"` to a server
 func Spoken(header http.Header, latest Version) (v Version, complaint string) {
 	text := header.Get("api-version")
-	part := regexp.MustCompile(semver).FindStringSubmatch(text)
+	part := semver().FindStringSubmatch(text)
 	if part == nil {
 		return v, `missing or bad value for header "api-version": ` + strconv.Quote(text)
 	}
