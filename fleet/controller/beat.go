@@ -29,6 +29,7 @@ type Beats struct {
 	Every  time.Duration
 	Log    *slog.Logger
 	view   *view
+	wakes  *wakes
 	start  time.Time
 }
 
@@ -84,7 +85,7 @@ func (b *Beats) once(ctx context.Context, now time.Duration) error {
 	}
 	b.view.listen(now, renewals)
 	b.view.learn(reports)
-	return b.release(ctx, nodes.Items)
+	return errors.Join(b.wakes.read(ctx, b.view), b.release(ctx, nodes.Items))
 }
 
 // release takes the taint off sleds that renew their leases again.

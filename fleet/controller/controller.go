@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -39,11 +40,18 @@ type Controller struct {
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, terms fence.Terms, every time.Duration, log *slog.Logger) (*Controller, *Beats) {
 	v := &view{gap: gaps * every}
 	return &Controller{Client: c, Live: live, Events: recorder, Terms: terms, Log: log, view: v, suspects: newSuspects(), figures: newFigures(func() bool { return v.braked(terms.Fence) })},
-		&Beats{Client: c, Live: live, Every: every, Log: log, view: v}
+		&Beats{Client: c, Live: live, Every: every, Log: log, view: v, wakes: &wakes{client: c, fence: terms.Fence}}
 }
 
 // againAfter is when a VM is decided again that waits for a proof.
 const againAfter = time.Second
+
+// rarely is when a VM is decided again about which nothing is to be done. It is drawn, so that thousands of VMs
+// that were placed at once are not decided at once.
+func rarely(t fence.Terms) time.Duration {
+	most := max(againAfter, 4*t.Fence)
+	return most - time.Duration(rand.Float64()*float64(most)/2)
+}
 
 // Reconcile does what Decide says about one VM.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -80,6 +88,9 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{RequeueAfter: wait}, c.tell(ctx, &vm, pod, step)
 		}
 	}
+	if wait := startWait(vm.Status.Phase, pod, time.Now()); step.Act == Nothing && left == 0 && wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	if step.Act == Forget && left > 0 {
 		return reconcile.Result{RequeueAfter: againAfter}, nil
 	}
@@ -91,10 +102,31 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: againAfter}, nil
 	case step.Act == Forget, step.Act == Nothing && pod == nil:
 		return reconcile.Result{}, nil
-	case step.Act == Nothing: // no event says that its sled has fallen silent
-		return reconcile.Result{RequeueAfter: max(againAfter, c.Terms.Fence/4)}, nil
+	case step.Act == Nothing: // an event wakes it, or the loop of beats does
+		return reconcile.Result{RequeueAfter: rarely(c.Terms)}, nil
 	}
 	return reconcile.Result{RequeueAfter: againAfter}, nil
+}
+
+// startsWithin is how long a VM may take to run that has just been given a sled, before its status says that it
+// starts: one that runs by then is written once.
+const startsWithin = 5 * time.Second
+
+// startWait is how long the status of a VM waits for what its sled reports; 0: it does not.
+func startWait(phase string, pod *corev1.Pod, now time.Time) time.Duration {
+	if phase != api.PhasePending || pod == nil || pod.Spec.NodeName == "" {
+		return 0
+	}
+	wait := time.Duration(0)
+	for _, condition := range pod.Status.Conditions {
+		switch since := now.Sub(condition.LastTransitionTime.Time); {
+		case condition.Type == api.ConditionVM: // its sled has reported something
+			return 0
+		case condition.Type == corev1.PodScheduled && since >= 0:
+			wait = max(0, startsWithin-since)
+		}
+	}
+	return wait
 }
 
 // nameTakenError is a pod that has the name of the VM's, and is not the VM's.
@@ -201,7 +233,7 @@ func (c *Controller) do(ctx context.Context, step Step, vm *api.VirtualMachine, 
 	case Raise:
 		return c.raise(ctx, vm)
 	case Claim:
-		return c.claim(ctx, vm, "")
+		return c.claim(ctx, vm)
 	case Conclude:
 		return c.conclude(ctx, vm, pod, step)
 	case Release:
@@ -227,7 +259,7 @@ func (c *Controller) do(ctx context.Context, step Step, vm *api.VirtualMachine, 
 func (c *Controller) raise(ctx context.Context, vm *api.VirtualMachine) error {
 	to := vm.DeepCopy()
 	to.Status.Generation = vm.Status.Next()
-	to.Status.Raised, to.Status.Phase = to.Status.Generation, api.PhasePending
+	to.Status.Raised, to.Status.Phase, to.Status.ObservedGeneration = to.Status.Generation, api.PhasePending, vm.Generation
 	if !vm.Spec.Local() { // a VM with a volume on its sled stays there
 		to.Status.Sled = ""
 	}
@@ -239,18 +271,30 @@ func (c *Controller) raise(ctx context.Context, vm *api.VirtualMachine) error {
 	if err := c.Client.Status().Update(ctx, to); err != nil {
 		return err
 	}
-	c.Events.Eventf(to, nil, corev1.EventTypeNormal, "Raised", "Raise", "generation %d is to run", to.Status.Generation)
-	return c.claim(ctx, to, "")
+	if to.Status.Generation > 1 { // the first one is no news
+		c.Events.Eventf(to, nil, corev1.EventTypeNormal, "Raised", "Raise", "generation %d is to run", to.Status.Generation)
+	}
+	return c.claimWritten(ctx, to, "")
 }
 
 // claim creates the pod of the generation: always of the same name, so that there is one.
-func (c *Controller) claim(ctx context.Context, vm *api.VirtualMachine, sled string) error {
+func (c *Controller) claim(ctx context.Context, vm *api.VirtualMachine) error {
+	pod, err := podOf(vm)
+	if err != nil {
+		return err
+	}
+	return c.create(ctx, vm, pod)
+}
+
+// claimWritten is claim, of a VM as it was written just now, for a sled, or for whichever is chosen. That the write
+// was taken, which fails if the VM is another one than was read, says what create reads for.
+func (c *Controller) claimWritten(ctx context.Context, vm *api.VirtualMachine, sled string) error {
 	pod, err := podOf(vm)
 	if err != nil {
 		return err
 	}
 	pod.Spec.NodeName = sled
-	return c.create(ctx, vm, pod)
+	return c.put(ctx, vm, pod)
 }
 
 // create creates a pod, unless the VM is another one by now than that which was read: a cache that
@@ -263,6 +307,11 @@ func (c *Controller) create(ctx context.Context, vm *api.VirtualMachine, pod *co
 	if now.UID != vm.UID || now.Status.Generation != vm.Status.Generation || endedOf(&now) != endedOf(vm) || !equality.Semantic.DeepEqual(now.Status.Moving, vm.Status.Moving) {
 		return fmt.Errorf("pod %s is not created: VM %s has changed since it was read", pod.Name, vm.Name)
 	}
+	return c.put(ctx, vm, pod)
+}
+
+// put writes a pod, if there is none of its name.
+func (c *Controller) put(ctx context.Context, vm *api.VirtualMachine, pod *corev1.Pod) error {
 	if err := c.Client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
 		c.Events.Eventf(vm, nil, corev1.EventTypeWarning, "NotClaimed", "Claim", "pod %s: %v", pod.Name, err)
 		return fmt.Errorf("create pod %s: %w", pod.Name, err)
@@ -347,7 +396,7 @@ func (c *Controller) catchUp(ctx context.Context, vm *api.VirtualMachine) error 
 		return err
 	}
 	c.Events.Eventf(to, nil, corev1.EventTypeWarning, "Forgotten", "CatchUp", "sled %s runs generation %d, which this store has forgotten", found.Sled, found.Generation)
-	return c.claim(ctx, to, found.Sled)
+	return c.claimWritten(ctx, to, found.Sled)
 }
 
 // generationOf is the one that a pod is for; 0: none.

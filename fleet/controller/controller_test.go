@@ -53,7 +53,7 @@ func begin(t *testing.T, sleds ...string) *story {
 	}
 	s := &story{t: t}
 	s.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.VirtualMachine{}, &api.VirtualMachineMigration{}, &api.SledMaintenance{}, &api.SledBMC{}, &corev1.Pod{}, &corev1.Node{}).
-		WithIndex(&corev1.Pod{}, byVM, vmOf).
+		WithIndex(&corev1.Pod{}, byVM, vmOf).WithIndex(&corev1.Pod{}, bySled, sledOf).
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, pod := o.(*corev1.Pod); pod {
 				if s.created = append(s.created, o.GetName()); s.refused != nil {
@@ -339,7 +339,7 @@ func TestAPodOfAnEarlierGenerationIsNotCreated(t *testing.T) {
 	if s.pod(1) != nil {
 		t.Fatal("the pod of a generation that has ended stays")
 	}
-	if err := s.c.claim(t.Context(), stale.DeepCopy(), ""); err == nil || s.pod(1) != nil {
+	if err := s.c.claim(t.Context(), stale.DeepCopy()); err == nil || s.pod(1) != nil {
 		t.Errorf("generation 1 is claimed again: %v", err)
 	}
 }

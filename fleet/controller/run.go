@@ -57,6 +57,16 @@ const vmsAtOnce = 32
 // byVM is the index of pods by the UID of their VM: a look at one VM is not one at all pods.
 const byVM = "vm"
 
+// bySled is the index of pods by their sled.
+const bySled = "sled"
+
+func sledOf(pod client.Object) []string {
+	if p, is := pod.(*corev1.Pod); is && p.Spec.NodeName != "" {
+		return []string{p.Spec.NodeName}
+	}
+	return nil
+}
+
 func vmOf(pod client.Object) []string {
 	if vm := pod.GetAnnotations()[api.AnnotationVM]; vm != "" {
 		return []string{vm}
@@ -82,11 +92,11 @@ func Run(ctx context.Context, c *rest.Config, s *runtime.Scheme, o Options, log 
 	if err := errors.Join(m.Add(beats), one.figures.register(metrics.Registry)); err != nil {
 		return err
 	}
-	if err := m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, byVM, vmOf); err != nil {
+	if err := errors.Join(m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, byVM, vmOf), m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, bySled, sledOf)); err != nil {
 		return err
 	}
 	if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachine{}).Owns(&corev1.Pod{}).
-		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: vmsAtOnce}).Complete(one); err != nil {
+		WatchesRawSource(source.Func(beats.wakes.into)).WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: vmsAtOnce}).Complete(one); err != nil {
 		return err
 	}
 	if err := ctrl.NewControllerManagedBy(m).For(&api.VirtualMachineMigration{}).Complete(&Migrations{Controller: one}); err != nil {

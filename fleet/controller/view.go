@@ -63,6 +63,20 @@ func (v *view) since(what string) time.Duration {
 	return max(0, v.now-v.seen[what])
 }
 
+// heardOf are the sleds that were silent for so long, and the runs that are reported, by VM. The
+// latter is not to be changed.
+func (v *view) heardOf(fence time.Duration) (silent map[string]bool, runs map[string]Found) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	silent = map[string]bool{}
+	for sled, is := range v.silence {
+		if is.Counted >= fence {
+			silent[sled] = true
+		}
+	}
+	return silent, v.runs
+}
+
 // emptied is evidence about the target of a move whose source has just reported that it has the
 // VM no longer: what the target's lease was silent for before that proves nothing.
 func (v *view) emptied(e fence.Evidence, move string) fence.Evidence {
