@@ -67,6 +67,18 @@ func TestTheAgentRunsAGenerationOnce(t *testing.T) {
 		t.Fatalf("%+v, %v", room, err)
 	}
 
+	if err := agent.Answers(ctx); err != nil {
+		t.Error(err)
+	}
+	changes := make(chan struct{}, 1000)
+	begun := make(chan struct{})
+	following, unfollow := context.WithCancel(ctx)
+	followed := make(chan error, 1)
+	go func() {
+		followed <- agent.Changes(following, func() { close(begun) }, func() { changes <- struct{}{} })
+	}()
+	<-begun
+
 	id, err := api.PropolisID(types.UID(vm), 3)
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +96,11 @@ func TestTheAgentRunsAGenerationOnce(t *testing.T) {
 		return runs[0]
 	}
 	until("running", func() bool { return here().State == "running" })
+	until("reported to have changed", func() bool { return len(changes) > 0 })
+	unfollow()
+	if err := <-followed; err == nil {
+		t.Error("changes are no longer reported, and that is no error")
+	}
 	if got := here(); got.VM != vm || got.Generation != 3 || got.PropolisID != id {
 		t.Errorf("%+v", got)
 	}

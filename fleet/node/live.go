@@ -53,7 +53,7 @@ func (n *Node) Live(ctx context.Context, renew, holds time.Duration) {
 				registered = time.Now()
 				n.adopted.Store(true)
 			}
-			if settled && time.Since(answered) < renew {
+			if settled && time.Since(answered) < answerRarely*renew {
 				return nil
 			}
 			answered = time.Now()
@@ -63,13 +63,26 @@ func (n *Node) Live(ctx context.Context, renew, holds time.Duration) {
 			})
 		})
 	})
-	all.Go(func() { n.each(ctx, pollEvery, func() error { return n.within(ctx, patience, n.look) }) })
+	all.Go(func() { n.follow(ctx) })
+	all.Go(func() {
+		var looked time.Time
+		n.each(ctx, pollEvery, func() error {
+			if !n.looks(looked) {
+				return nil
+			}
+			looked = time.Now()
+			return n.within(ctx, patience, n.look)
+		})
+	})
 	all.Wait()
 }
 
 // answerEvery is how often the node reads the beats, until enough sleds have answered their term:
-// then as often as it renews its lease.
-const answerEvery = time.Second
+// then after so many renewals of its lease.
+const (
+	answerEvery  = time.Second
+	answerRarely = 2
+)
 
 // each does it at once, and then again and again, until the context ends. Sleds that were started at
 // once, or had to wait for the same API server, do not go on asking at the same moment: the first pause

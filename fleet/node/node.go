@@ -37,13 +37,20 @@ type Node struct {
 	Log    *slog.Logger
 	Now    func() time.Time
 
-	adopted  adopted
-	answered fence.Answer          // of the loop that answers, only
-	lease    *coordinationv1.Lease // as it was written last; of the loop that renews, only
-	restored chan struct{}         // Run's watch is to begin again; nil: nobody watches
-	settled  settled
-	room     room
-	wake     chan event.GenericEvent // pods to look at
+	adopted    adopted
+	answered   fence.Answer          // of the loop that answers, only
+	lease      *coordinationv1.Lease // as it was written last; of the loop that renews, only
+	restored   chan struct{}         // Run's watch is to begin again; nil: nobody watches
+	settled    settled
+	room       room
+	wake       chan event.GenericEvent // pods to look at
+	cached     client.Reader           // what the watch of pods has; nil: nobody watches
+	said       *corev1.Node            // as it was written or read last; of the loop that registers, only
+	read       time.Time               // when that was
+	looked     time.Time               // when the VMs were looked at before that
+	lastChange lastChange
+	doubt      atomic.Bool // others may have written the Node since
+	renewed    time.Time   // when the lease was; of the loop that renews, only
 	// arriving is held while a run is asked for that comes from another sled.
 	arriving sync.Mutex
 	// changed is set when something has ended here that the Node still names.
@@ -63,7 +70,9 @@ func (n *Node) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if !n.adopted.Load() { // adopt before anything else
 		return reconcile.Result{RequeueAfter: pollEvery / 4}, nil
 	}
-	n.settled.drop(request.NamespacedName)
+	if left := n.settled.stands(request.NamespacedName, n.watched(ctx, request.NamespacedName)); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
 	n.reading.RLock()
 	defer n.reading.RUnlock()
 	read := n.clock()
@@ -89,6 +98,18 @@ func (n *Node) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		n.Log.Warn("could not "+string(act), "pod", claim.Pod, "generation", claim.Generation, "cause", err)
 	}
 	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// watched is the version of a pod that the watch has; none if there is no watch, or it has no such pod.
+func (n *Node) watched(ctx context.Context, pod types.NamespacedName) string {
+	if n.cached == nil {
+		return ""
+	}
+	var has corev1.Pod
+	if err := n.cached.Get(ctx, pod, &has); err != nil {
+		return ""
+	}
+	return has.ResourceVersion
 }
 
 // claimOf reads a pod; false: it is no run of a VM.
@@ -124,17 +145,23 @@ func (n *Node) do(ctx context.Context, act Act, pod *corev1.Pod, c Claim, here *
 	case Arrive:
 		return pollEvery / 4, n.arrive(ctx, pod, c, read)
 	case Welcome:
-		return pollEvery, n.report(ctx, pod, here, api.ConditionArrived)
+		_, err := n.report(ctx, pod, here, api.ConditionArrived)
+		return pollEvery, err
 	case Refuse:
 		return 0, n.finish(ctx, pod, true, api.ReasonStayed, fmt.Sprintf("generation %d of the VM is on this sled", here.Generation))
 	case Report:
-		if here.Moves == Arriving {
-			return pollEvery / 4, n.report(ctx, pod, here)
-		}
-		if err := n.report(ctx, pod, here); err != nil || !said(pod, here) {
+		now, err := n.report(ctx, pod, here)
+		switch {
+		case here.Moves == Arriving:
+			return pollEvery / 4, err
+		case err != nil || !said(now, here):
 			return pollEvery, err
 		}
-		return n.settled.keep(client.ObjectKeyFromObject(pod), *here), nil
+		if claim, ok := claimOf(now); !ok || claim != c { // another has written it meanwhile
+			return pollEvery, nil
+		}
+		n.lastChange.note() // the VM may have changed since it was looked at
+		return n.settled.keep(now, *here), nil
 	case Stop:
 		return pollEvery, n.Sled.Stop(ctx, *here)
 	case Clear:
@@ -222,8 +249,8 @@ func (n *Node) under(ctx context.Context, pod *corev1.Pod, run Run, read int64, 
 	return nil
 }
 
-// report tells the state of a VM, and what is true of it besides.
-func (n *Node) report(ctx context.Context, pod *corev1.Pod, here *Run, besides ...corev1.PodConditionType) error {
+// report tells the state of a VM, and what is true of it besides. It returns the pod as it is then.
+func (n *Node) report(ctx context.Context, pod *corev1.Pod, here *Run, besides ...corev1.PodConditionType) (now *corev1.Pod, err error) {
 	to := pod.DeepCopy()
 	ready := corev1.ConditionFalse
 	if here.State == stateRunning {
@@ -239,11 +266,11 @@ func (n *Node) report(ctx context.Context, pod *corev1.Pod, here *Run, besides .
 		n.set(to, what, corev1.ConditionTrue, "Reported", "")
 	}
 	if err := n.address(ctx, to, here); err != nil {
-		return err
+		return nil, err
 	}
 	n.set(to, corev1.PodReady, ready, "", "")
 	n.set(to, api.ConditionVM, ready, here.State, "")
-	return n.write(ctx, pod, to)
+	return to, n.write(ctx, pod, to)
 }
 
 // finish tells that a run has ended here: the sled takes the generation no second time.
@@ -257,6 +284,7 @@ func (n *Node) finish(ctx context.Context, pod *corev1.Pod, failed bool, reason,
 	n.set(to, corev1.PodReady, corev1.ConditionFalse, reason, "")
 	n.set(to, api.ConditionVM, corev1.ConditionFalse, reason, message)
 	n.changed.Store(true)
+	n.lastChange.note()
 	return n.write(ctx, pod, to)
 }
 

@@ -87,6 +87,14 @@ func (s *sled) Stop(_ context.Context, r Run) error {
 
 func (s *sled) Remove(_ context.Context, r Run) error { delete(s.runs, r.VM); return nil }
 
+func (s *sled) Changes(ctx context.Context, begun, _ func()) error {
+	begun()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *sled) Answers(context.Context) error { return s.broken }
+
 func (s *sled) Capacity(context.Context) (Capacity, error) {
 	return Capacity{CPUs: 16, Memory: 64 << 30, Pools: map[string]uint64{"oxp_1": 1 << 40}}, s.broken
 }

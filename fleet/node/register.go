@@ -28,10 +28,16 @@ const maxRuns = 1000
 
 // Register makes the sled known, or writes what has changed of it. It is not Ready before
 // every VM on it is adopted.
-func (n *Node) Register(ctx context.Context) error { return n.register(ctx, nil) }
+func (n *Node) Register(ctx context.Context) error {
+	if n.isFresh() && !n.lastChange.since(n.looked) && n.Sled.Answers(ctx) == nil {
+		return nil
+	}
+	return n.register(ctx, nil)
+}
 
 // register is Register, with further annotations that are written together with what runs.
 func (n *Node) register(ctx context.Context, besides map[string]string) error {
+	n.looked = time.Now()
 	runs, silent := n.Sled.Runs(ctx)
 	var room Capacity
 	if silent == nil {
@@ -42,10 +48,16 @@ func (n *Node) register(ctx context.Context, besides map[string]string) error {
 		says[api.AnnotationRuns] = runsText(runs)
 		maps.Copy(says, besides)
 	}
+	if silent == nil && besides == nil && n.isFresh() && !n.statusDiffers(room) {
+		return n.annotateKnown(ctx, says)
+	}
+	n.said = nil
+	n.doubt.Store(false) // before it is read
 	have, err := n.known(ctx, says)
 	if err != nil {
 		return fmt.Errorf("register the sled: %w", err)
 	}
+	n.read = time.Now()
 	to := have.DeepCopy()
 	if silent != nil {
 		n.ready(to, corev1.ConditionFalse, "AgentSilent", silent.Error())
@@ -57,7 +69,53 @@ func (n *Node) register(ctx context.Context, besides map[string]string) error {
 			return fmt.Errorf("write the status of the sled: %w", err)
 		}
 	}
-	return n.annotate(ctx, to, says)
+	if err := n.annotate(ctx, to, says); err != nil {
+		return err
+	}
+	n.said = to
+	return nil
+}
+
+// readEvery is how often the Node is read that has all that is to be said, in case that another has
+// changed or deleted it.
+const readEvery = time.Minute
+
+// isFresh reports whether the Node is known well enough to be compared with. When the lease was not renewed for a
+// while, Kubernetes may have said since that the sled does not answer.
+func (n *Node) isFresh() bool {
+	return n.said != nil && !n.doubt.Load() && time.Since(n.read) < readEvery
+}
+
+// statusDiffers reports whether the status of the Node is to be written, which is known.
+func (n *Node) statusDiffers(room Capacity) bool {
+	to := n.said.DeepCopy()
+	n.fill(to, room)
+	return n.isNews(n.said, to)
+}
+
+// annotateKnown writes annotations of the Node that differ from those that are known. It does not read the Node: the
+// same is written whatever it has.
+func (n *Node) annotateKnown(ctx context.Context, says map[string]string) error {
+	lacks := map[string]string{}
+	for key, text := range says {
+		if n.said.Annotations[key] != text {
+			lacks[key] = text
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": lacks}})
+	if err != nil {
+		return err
+	}
+	to := n.said.DeepCopy()
+	n.said = nil // until it is known again
+	if err := n.Client.Patch(ctx, to, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return fmt.Errorf("write what the sled runs: %w", err)
+	}
+	n.said = to
+	return nil
 }
 
 // known is the sled's Node; one that says this is created, if there is none.
@@ -121,15 +179,15 @@ func (n *Node) isNews(have, to *corev1.Node) bool {
 
 // annotate sets annotations of the sled's Node that differ.
 func (n *Node) annotate(ctx context.Context, node *corev1.Node, values map[string]string) error {
-	to := node.DeepCopy()
-	if to.Annotations == nil {
-		to.Annotations = map[string]string{}
+	was := node.DeepCopy()
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
 	}
-	maps.Copy(to.Annotations, values)
-	if maps.Equal(node.Annotations, to.Annotations) {
+	maps.Copy(node.Annotations, values)
+	if maps.Equal(was.Annotations, node.Annotations) {
 		return nil
 	}
-	return n.Client.Patch(ctx, to, client.MergeFrom(node))
+	return n.Client.Patch(ctx, node, client.MergeFrom(was))
 }
 
 // runsText is what a sled runs, in few letters: VM=GENERATION,VM=GENERATION. One that is not
@@ -188,9 +246,14 @@ func (n *Node) Renew(ctx context.Context, holds time.Duration) error {
 	if n.Guard != nil {
 		asked = n.Guard.Clock()
 	}
-	if err := n.renew(ctx, metav1.NewMicroTime(n.Now()), int32(holds/time.Second)); err != nil {
+	err := n.renew(ctx, metav1.NewMicroTime(n.Now()), int32(holds/time.Second))
+	if err != nil || time.Since(n.renewed) > holds {
+		n.doubt.Store(true)
+	}
+	if err != nil {
 		return fmt.Errorf("renew the lease of the sled: %w", err)
 	}
+	n.renewed = time.Now()
 	if n.Guard != nil {
 		return n.Guard.Renewed(ctx, asked)
 	}
@@ -207,6 +270,7 @@ func (n *Node) renew(ctx context.Context, now metav1.MicroTime, seconds int32) e
 			n.lease = lease
 			return nil
 		}
+		n.doubt.Store(true) // another has written it, or the store was restored
 	}
 	lease := &coordinationv1.Lease{}
 	err := n.Client.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: n.Name}, lease)

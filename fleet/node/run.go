@@ -94,6 +94,8 @@ func (n *Node) watch(ctx context.Context, c *rest.Config, h *http.Client, s *run
 		WatchesRawSource(source.Channel(n.wake, &handler.EnqueueRequestForObject{})).Complete(n); err != nil {
 		return err
 	}
+	n.cached = m.GetCache()
+	n.settled.clear()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() {

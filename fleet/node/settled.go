@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/sledctl/sledctl/fleet/api"
@@ -20,28 +21,50 @@ import (
 // the sled is enough for all of them: neither the API server nor the agent is asked about each.
 type settled struct {
 	mu sync.Mutex
-	by map[types.NamespacedName]Run
+	by map[types.NamespacedName]settling
+}
+
+// settling is a pod that is settled.
+type settling struct {
+	here    Run
+	version string    // of the pod, as the API server had it
+	due     time.Time // when it is read again
 }
 
 // claimEvery is how often a pod is read again that is settled, in case that its watch has missed
 // something.
-const claimEvery = time.Minute
+const claimEvery = 5 * time.Minute
 
 // keep notes what was reported, and says when to read the pod again.
-func (s *settled) keep(pod types.NamespacedName, here Run) time.Duration {
+func (s *settled) keep(pod *corev1.Pod, here Run) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
-		s.by = map[types.NamespacedName]Run{}
+		s.by = map[types.NamespacedName]settling{}
 	}
-	s.by[pod] = here
-	return claimEvery - time.Duration(rand.Float64()*float64(claimEvery)/2)
+	again := claimEvery - time.Duration(rand.Float64()*float64(claimEvery)/2)
+	s.by[client.ObjectKeyFromObject(pod)] = settling{here, pod.ResourceVersion, time.Now().Add(again)}
+	return again
 }
 
-func (s *settled) drop(pod types.NamespacedName) {
+// stands is for how long a pod is still settled, if its watch has it as it was then: what woke the node
+// was its own report. Else it is settled no longer, and 0 returned.
+func (s *settled) stands(pod types.NamespacedName, version string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	is, known := s.by[pod]
+	if left := time.Until(is.due); known && is.version == version && left > 0 {
+		return left
+	}
 	delete(s.by, pod)
+	return 0
+}
+
+// clear forgets all: the versions of a store that was restored are given a second time.
+func (s *settled) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.by = nil
 }
 
 // changed are the pods whose VMs are not as they were, of those that are settled. They are no longer.
@@ -49,7 +72,7 @@ func (s *settled) changed(runs []Run) (pods []types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for pod, was := range s.by {
-		if !slices.Contains(runs, was) {
+		if !slices.Contains(runs, was.here) {
 			pods = append(pods, pod)
 			delete(s.by, pod)
 		}

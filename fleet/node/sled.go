@@ -33,6 +33,11 @@ type Sled interface {
 	Stop(ctx context.Context, r Run) error
 	// Remove removes what is left of a run, its VM too.
 	Remove(ctx context.Context, r Run) error
+	// Changes reports each change of a VM until the context ends, or the sled reports no more. What changed
+	// before it has begun is not reported.
+	Changes(ctx context.Context, begun, changed func()) error
+	// Answers is no error if the sled answers.
+	Answers(ctx context.Context) error
 	// Capacity is what the sled can hold.
 	Capacity(ctx context.Context) (Capacity, error)
 }
