@@ -79,7 +79,10 @@ type Sled struct {
 }
 
 // Begin starts a control plane, and applies what the fleet needs there.
-func Begin(t *testing.T) *Fleet {
+func Begin(t *testing.T) *Fleet { t.Helper(); return beginWith(t, nil) }
+
+// beginWith is Begin with further variables of the servers' environment.
+func beginWith(t *testing.T, env map[plane.Server][]string) *Fleet {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fleet") // the name of a socket must be short
 	if err != nil {
@@ -98,7 +101,7 @@ func Begin(t *testing.T) *Fleet {
 	ctx, done := context.WithTimeout(t.Context(), soon)
 	defer done()
 	f.ok(os.Mkdir(filepath.Join(dir, "plane"), 0o700))
-	f.Plane, err = plane.Start(ctx, plane.Options{Bin: bin, Dir: filepath.Join(dir, "plane")})
+	f.Plane, err = plane.Start(ctx, plane.Options{Bin: bin, Dir: filepath.Join(dir, "plane"), Env: env})
 	f.ok(err)
 	f.leash, err = leash.New()
 	f.ok(err)

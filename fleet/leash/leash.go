@@ -91,6 +91,9 @@ func (l *Leash) Close() error {
 	return errors.Join(l.tell.Close(), l.holder.Wait())
 }
 
+// ID is the process id.
+func (p *Process) ID() int { return p.cmd.Process.Pid }
+
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

@@ -43,6 +43,8 @@ type Options struct {
 	Dir string // an empty directory for what they write
 	// More are further flags of a server.
 	More map[Server][]string
+	// Env are further variables of a server's environment, NAME=VALUE.
+	Env map[Server][]string
 }
 
 // Plane is a control plane that runs.
@@ -170,6 +172,7 @@ func (p *Plane) Run(ctx context.Context, s Server) error {
 // start starts a server. The caller holds the lock.
 func (p *Plane) start(s Server) (*leash.Process, error) {
 	c := exec.Command(filepath.Join(p.o.Bin, string(s)), append(p.flags(s), p.o.More[s]...)...)
+	c.Env = append(os.Environ(), p.o.Env[s]...)
 	log, err := os.OpenFile(p.file(string(s)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -272,6 +275,17 @@ func (p *Plane) Kill(s Server) error {
 		return nil
 	}
 	return process.Kill()
+}
+
+// IDs are the process ids of the servers that run.
+func (p *Plane) IDs() map[Server]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ids := map[Server]int{}
+	for s, process := range p.running {
+		ids[s] = process.ID()
+	}
+	return ids
 }
 
 // Stop ends all servers at once, the last that was started first: nothing of them is kept.
