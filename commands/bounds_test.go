@@ -78,7 +78,10 @@ func TestBadValuesAreToldWithWhatIsWanted(t *testing.T) {
 	s.Run("instance ensure a --nic over=net0")
 	before := s.Comparable()
 	for line, want := range map[string]string{
-		"instance ensure b --memory 0":                `memory "0": want a multiple of 1M`,
+		"instance ensure b --memory 0":                `--memory "0": want 1M or more: a number without a letter is of bytes`,
+		"instance ensure b --memory 100T":             `memory "109951162777600": want a multiple of 1M, from 1M to 16383G`,
+		"instance ensure b --disk size=20":            `disk "size=20": want a size as 20G, 1M or more: size=20`,
+		"volume create v --size 1K":                   `--size "1K": want 1M or more`,
 		"instance ensure b --memory 8X":               `--memory "8X": want a number of bytes, or with K, M, G, T, P or E: 4G`,
 		"instance ensure b --cpus 0":                  `cpus "0": want a number from 1 to 254`,
 		"instance ensure b --name B_":                 `instance name "B_": want 1 to 63 of a-z, 0-9`,

@@ -102,7 +102,10 @@ func (e *Env) PrintPlan(m Mutation, reports ...operation.Report) error {
 }
 
 // SizeFlag is a flag that takes a size as zfs(8) writes them.
-type SizeFlag struct{ Value **uint64 }
+type SizeFlag struct {
+	Value **uint64
+	Least uint64 // what is smaller is refused: a letter was forgotten
+}
 
 func (f SizeFlag) String() string {
 	if f.Value == nil || *f.Value == nil {
@@ -115,6 +118,9 @@ func (f SizeFlag) Set(s string) error {
 	n, err := terminal.ParseSize(s)
 	if err != nil {
 		return err
+	}
+	if n < f.Least {
+		return fmt.Errorf("want %s or more: a number without a letter is of bytes", terminal.ExactSize(f.Least))
 	}
 	*f.Value = &n
 	return nil

@@ -38,8 +38,8 @@ func parseDisk(text string) (record.Disk, error) {
 		default:
 			return d, &record.InputError{Field: "disk", Value: text, Want: newDisk}
 		}
-		if err != nil {
-			return d, &record.InputError{Field: "disk", Value: text, Want: "sizes as 20G: " + word}
+		if err != nil || key == "size" && d.New.Size < record.LeastDisk {
+			return d, &record.InputError{Field: "disk", Value: text, Want: "a size as 20G, 1M or more: " + word}
 		}
 	}
 	return d, nil

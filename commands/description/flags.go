@@ -29,7 +29,7 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
 		w.CPUCap = &c
 		return err
 	}}, "cpu-cap", "processors that the VM keeps busy at most, e.g. 1.5 (0: no cap)")
-	flags.Var(cli.SizeFlag{Value: &w.Memory}, "memory", "guest memory, e.g. 8G")
+	flags.Var(cli.SizeFlag{Value: &w.Memory, Least: record.LeastMemory}, "memory", "guest memory, e.g. 8G")
 	flags.Var(cli.FuncFlag{Kind: "NAME|PATH|image=NAME[,…]|size=N[,…]", Read: func(s string) error {
 		d, err := parseDisk(s)
 		w.Disks = append(w.Disks, d)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/sled/failure"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/volume"
 )
 
@@ -28,7 +29,7 @@ rounded up to a multiple of 128K. sledctl refuses (exit 8) to make a volume smal
 			return runChange(ctx, env, m, c)
 		}),
 	}
-	cmd.Flags().Var(cli.SizeFlag{Value: &c.Size}, "size", "new size of the volume, e.g. 40G")
+	cmd.Flags().Var(cli.SizeFlag{Value: &c.Size, Least: record.LeastDisk}, "size", "new size of the volume, e.g. 40G")
 	ofOne(env, cmd, &m)
 	return cmd
 }

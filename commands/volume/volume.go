@@ -3,7 +3,6 @@ package volume
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/failure"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/volume"
 )
 
@@ -165,9 +165,6 @@ func runGet(ctx context.Context, e *cli.Env, ref string) error {
 	return volumeList().PrintOne(e.Streams.Out, e.Output, all[0])
 }
 
-// leastSize is below any disk that is meant: a letter was forgotten.
-const leastSize = 1 << 20
-
 func newCreate(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var want volume.Wanted
@@ -194,9 +191,6 @@ sledctl refuses (exit 8) what the pool has no room for, and says who holds what.
 			if size != nil {
 				want.Size = *size
 			}
-			if size != nil && *size > 0 && *size < leastSize {
-				return &volume.InputError{Field: "--size", Value: fmt.Sprint(*size), Want: "1M or more: a number without a letter is of bytes"}
-			}
 			if block != nil {
 				want.Block = *block
 			}
@@ -204,7 +198,7 @@ sledctl refuses (exit 8) what the pool has no room for, and says who holds what.
 		}),
 	}
 	flags := cmd.Flags()
-	flags.Var(cli.SizeFlag{Value: &size}, "size", "size of the volume, e.g. 20G (default: that of the image)")
+	flags.Var(cli.SizeFlag{Value: &size, Least: record.LeastDisk}, "size", "size of the volume, e.g. 20G (default: that of the image)")
 	flags.StringVar(&want.Image, "image", "", "have it begin as the image of this `NAME`")
 	flags.Var(cli.SizeFlag{Value: &block}, "block-size", "size of its blocks, 512 to 128K (default: 8K)")
 	flags.StringVar(&want.Pool, "pool", "", "`POOL` for the volume (default: the one with the most room)")

@@ -92,13 +92,13 @@ func (c *checker) lacks(path, format string, args ...any) {
 	}
 }
 
-// maxMemory bounds guest memory, in MiB: guest-physical addresses end at 16 TiB,
+// MaxMemoryMiB bounds guest memory, in MiB: guest-physical addresses end at 16 TiB,
 // of which the gigabyte below 4 GiB is no memory.
 //
 // Guess memory-ends-at-16-tib: guest memory ends at 16 TiB less one GiB: no server gets along with
 // more.
 // Check: nothing, until such a sled exists
-const maxMemory = 16<<20 - 1<<10
+const MaxMemoryMiB = 16<<20 - 1<<10
 
 func (c *checker) board() {
 	b := c.spec.Board
@@ -108,8 +108,8 @@ func (c *checker) board() {
 	switch {
 	case b.MemoryMiB == 0:
 		c.add("board.memory_mb", "there is no memory")
-	case b.MemoryMiB > maxMemory:
-		c.add("board.memory_mb", "%d MiB are more than a machine can address, %d", b.MemoryMiB, uint64(maxMemory))
+	case b.MemoryMiB > MaxMemoryMiB:
+		c.add("board.memory_mb", "%d MiB are more than a machine can address, %d", b.MemoryMiB, uint64(MaxMemoryMiB))
 	}
 	if b.Chipset.Type != ChipsetI440FX {
 		c.add("board.chipset.type", "there is no chipset %q: want %s", b.Chipset.Type, ChipsetI440FX)

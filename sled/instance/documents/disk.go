@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/zfs"
 )
 
 // Disk is a disk in a document: one that exists, by its path, or one that is made with the
@@ -59,10 +60,15 @@ func (d Disk) read(parseSize func(string) (uint64, error)) (record.Disk, error) 
 	}
 	n := record.NewDisk{Image: d.Image, Pool: d.Pool, Thin: d.Thin, Follows: d.Follows}
 	for _, size := range []struct {
-		key  string
-		says any
-		is   *uint64
-	}{{"size", d.Size, &n.Size}, {"block_size", d.Block, &n.Block}} {
+		key   string
+		says  any
+		is    *uint64
+		least uint64
+		want  string
+	}{
+		{"size", d.Size, &n.Size, record.LeastDisk, `1M or more, as "20G"`},
+		{"block_size", d.Block, &n.Block, zfs.LeastBlock, `512 or more, as "8K"`},
+	} {
 		if size.says == nil {
 			continue
 		}
@@ -70,8 +76,8 @@ func (d Disk) read(parseSize func(string) (uint64, error)) (record.Disk, error) 
 		if *size.is, err = readSize(size.says, parseSize); err != nil {
 			return record.Disk{}, fmt.Errorf("%s: %w", size.key, err)
 		}
-		if *size.is == 0 {
-			return record.Disk{}, fmt.Errorf("%s: want more than 0", size.key)
+		if *size.is < size.least {
+			return record.Disk{}, fmt.Errorf("%s: %d bytes: want %s", size.key, *size.is, size.want)
 		}
 	}
 	return record.Disk{New: &n}, nil

@@ -350,6 +350,9 @@ func vlanError(value string) error {
 	return &InputError{Field: "nic vlan", Value: value, Want: "a number from 1 to 4094"}
 }
 
+// LeastMemory and LeastDisk are in bytes: where a size is smaller, a letter was forgotten.
+const LeastMemory, LeastDisk = 1 << 20, 1 << 20
+
 // ValidateName reports whether s can name an instance: 1 to 63 of a-z, 0-9, '-'
 // and '.', the first and the last a letter or digit, and not a UUID.
 func ValidateName(s string) error {
@@ -370,7 +373,8 @@ func BadCPUs(n int) error {
 }
 
 func BadMemory(n uint64) error {
-	return &InputError{Field: "memory", Value: strconv.FormatUint(n, 10), Want: "a multiple of 1M"}
+	return &InputError{Field: "memory", Value: strconv.FormatUint(n, 10),
+		Want: fmt.Sprintf("a multiple of 1M, from 1M to %dG", spec.MaxMemoryMiB>>10)}
 }
 
 // Validate checks what is bounded by itself, host unseen.
@@ -380,7 +384,7 @@ func (s Spec) Validate() error {
 		return BadCPUs(s.CPUs)
 	case s.CPUCap < 0 || s.CPUCap > MaxCPUCap:
 		return badCPUCap(s.CPUCap.String())
-	case s.Memory < 1<<20 || s.Memory%(1<<20) != 0:
+	case s.Memory < LeastMemory || s.Memory%(1<<20) != 0 || s.Memory>>20 > spec.MaxMemoryMiB:
 		return BadMemory(s.Memory)
 	case s.Machine != nil: // bounded by its places
 	case len(s.NICs) > 8:
