@@ -46,7 +46,7 @@ func (e *Env) ConfigSource() (config.Source, error) {
 // ConfigFile is a configuration of one file and the defaults. The error is one of the command
 // or flag that named the file.
 func ConfigFile(streams *terminal.Streams, flag, name string) (config.Source, error) {
-	data, err := ReadDocument(streams, flag, name)
+	data, err := readFor(streams, flag, name)
 	return config.Source{Files: []config.File{{Name: name, Data: data}}, Nearest: naming.Nearest, ParseSize: terminal.ParseSize}, err
 }
 

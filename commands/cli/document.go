@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,17 @@ import (
 // saved plan of 100,000 objects, a configuration. A device never ends.
 const maxDocument = 64 << 20
 
-// ReadDocument reads a file, or standard input for "-". The error is one of the
-// flag that named it.
+// ReadDocument reads a file, or standard input for "-". Nothing at all is refused: it is what a
+// program writes that has failed. The error is one of the flag that named it.
 func ReadDocument(streams *terminal.Streams, flag, name string) ([]byte, error) {
+	data, err := readFor(streams, flag, name)
+	if err == nil && len(bytes.TrimSpace(data)) == 0 {
+		return nil, &UsageError{Text: flag + ": " + spoken(name) + " is empty", Advice: "find out why nothing was written to it"}
+	}
+	return data, err
+}
+
+func readFor(streams *terminal.Streams, flag, name string) ([]byte, error) {
 	data, err := ReadNamed(streams, name)
 	var bad *UsageError
 	switch {
@@ -29,10 +38,17 @@ func ReadDocument(streams *terminal.Streams, flag, name string) ([]byte, error) 
 	return data, nil
 }
 
-// ReadNamed is document, without the flag.
+func spoken(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return "file " + name
+}
+
+// ReadNamed is ReadDocument without the flag, of what may be empty.
 func ReadNamed(streams *terminal.Streams, name string) ([]byte, error) {
 	if name == "-" {
-		return bounded("standard input", streams.In)
+		return bounded(spoken(name), streams.In)
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -91,8 +92,11 @@ document it is put on record, and no command starts it; with its name or UUID al
 	}}, "start-order", "0 to 999: the lowest number starts first (none: last)")
 	cmd.Flags().Var(cli.FuncFlag{Kind: "UUID", Read: func(s string) error {
 		id, err := uuid.Parse(s)
+		if err != nil {
+			return errors.New("want a UUID")
+		}
 		o.Wanted.PropolisID = id.String()
-		return err
+		return nil
 	}}, "propolis-id", "id of the VM that is created (default: a random one)")
 	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all skips the instance")
 	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "remove the protection")

@@ -377,7 +377,7 @@ func (c chooser) checkPool(name string) error {
 	if len(names) == 0 {
 		return ErrNoPool // whatever was asked for
 	}
-	return &record.InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + record.OrNone(names), Absent: true}
+	return &record.InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + strings.Join(names, ", "), Absent: true}
 }
 
 // run chooses all names of a new life; its id is drawn, unless it is chosen.
