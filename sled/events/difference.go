@@ -164,7 +164,7 @@ func (e Event) created(whole bool) string {
 		_, is := c.texts(whole)
 		switch c.Field {
 		case "cpus":
-			all = append(all, is+" CPUs")
+			all = append(all, processors(is))
 		case "memory":
 			all = append(all, is)
 		case "nics":
@@ -187,4 +187,11 @@ func orNone(text string) string {
 		return "none"
 	}
 	return text
+}
+
+func processors(n string) string {
+	if n == "1" {
+		return "1 CPU"
+	}
+	return n + " CPUs"
 }

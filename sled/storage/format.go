@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -148,6 +149,7 @@ func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dr
 				}
 				unknown.Disks = append(unknown.Disks, r.Name)
 			}
+			slices.SortFunc(unknown.Disks, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }) // c2t0d0 before c11t0d0
 			return operation.Decision{}, unknown
 		},
 	})

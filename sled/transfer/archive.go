@@ -146,10 +146,12 @@ func Open(name string, in io.Reader, tell func(bytes int)) (*Archive, error) {
 	a := &Archive{Name: name, tar: tar.NewReader(in), tell: tell}
 	h, err := a.tar.Next()
 	switch {
+	case errors.Is(err, tar.ErrHeader), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return a, &FormatError{What: a.spoken() + " is no exported instance"}
 	case err != nil:
-		return a, &FormatError{What: "this is no exported instance", Err: unexpected(err)}
+		return a, &FormatError{What: a.spoken() + " cannot be read", Err: err}
 	case h.Name != manifestName || h.Typeflag != tar.TypeReg || h.Size > mostManifest:
-		return a, &FormatError{What: "this is no exported instance: it does not begin with " + manifestName}
+		return a, &FormatError{What: a.spoken() + " is no exported instance: it does not begin with " + manifestName}
 	}
 	data, err := io.ReadAll(a.tar)
 	if err == nil {
@@ -161,6 +163,13 @@ func Open(name string, in io.Reader, tell func(bytes int)) (*Archive, error) {
 		return a, &FormatError{What: manifestName + " cannot be read", Err: err}
 	}
 	return a, a.Manifest.check()
+}
+
+func (a *Archive) spoken() string {
+	if a.Name == "-" {
+		return "standard input"
+	}
+	return "file " + a.Name
 }
 
 // unexpected is the end of a stream that has not ended.
@@ -181,7 +190,7 @@ func (m Manifest) check() error {
 	for n, d := range m.Disks {
 		if _, err := strconv.ParseUint(d.GUID, 10, 64); err != nil || d.GUID == "0" || !naming.ValidVolume(d.Volume) ||
 			d.Block < zfs.LeastBlock || d.Block > zfs.MostBlock || d.Block&(d.Block-1) != 0 || d.Size == 0 || d.Size > zfs.MostVolume || d.Size%d.Block != 0 {
-			return &FormatError{What: fmt.Sprintf("disk %d of the exported instance is no volume: %+v", n, d)}
+			return &FormatError{What: fmt.Sprintf("disk %d of the exported instance is no volume: %q of %d bytes in blocks of %d, guid %q", n, d.Volume, d.Size, d.Block, d.GUID)}
 		}
 	}
 	return nil

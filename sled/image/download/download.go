@@ -138,7 +138,7 @@ func List(ctx context.Context, h host.Host, configured string) (all []File, err 
 // Get downloads a file, or the rest of it. Errors: those of web.Download; of operation.Run.
 func Get(ctx context.Context, env operation.Env, step web.Download, dryRun bool) (operation.Report, error) {
 	return run(ctx, env, "image fetch", step.For, plan.Action{
-		ID: step.Verb() + " " + step.File, Object: "download of " + path.Base(step.From.Path), Why: "image " + strconv.Quote(step.For) + " is made of it then", Change: plan.Modify, Step: step,
+		ID: step.Verb() + " " + step.File, Object: "download " + path.Base(step.From.Path), Why: "image " + strconv.Quote(step.For) + " is made of it then", Change: plan.Modify, Step: step,
 	}, dryRun)
 }
 
