@@ -60,15 +60,26 @@ func difference(before, after json.RawMessage) []Change {
 // nothing are empty.
 func fields(r record.Record) []Change {
 	field := func(name, value string) Change { return Change{Field: name, New: value} }
+	disks := func(all []record.Disk) string {
+		return listed(all, func(d record.Disk) string { return strings.TrimPrefix(d.Path, naming.VolumeDevices) })
+	}
 	nics := listed(r.Spec.NICs, func(n record.NIC) string { return n.LinkText() + " " + n.MAC })
 	return []Change{
 		field("name", r.Name), field("run", r.Wanted), field("cpus", strconv.Itoa(r.Spec.CPUs)), field("cpu-cap", unless(r.Spec.CPUCap == 0, r.Spec.CPUCap)),
 		field("memory", record.SizeText(r.Spec.Memory)),
 		field("address", r.Spec.Address.String()), field("pool", r.Spec.Pool), field("start-order", unless(r.Spec.StartOrder == 0, r.Spec.StartOrder)),
-		field("disks", listed(r.Spec.Disks, func(d record.Disk) string { return strings.TrimPrefix(d.Path, naming.VolumeDevices) })),
+		field("disks", disks(r.Spec.Disks)), field("later-disks", laterText(r, disks)),
 		field("nics", nics), field("cloud-init", map[bool]string{true: r.Spec.CloudInit.Text()}[r.Spec.CloudInit != nil]), field("protected", map[bool]string{true: "yes"}[r.Protected]),
 		field("keeper", map[bool]string{true: string(r.KeptBy())}[r.KeptBy() != record.Operator]),
 	}
+}
+
+// laterText is the disks of the next incarnation; empty: the same, or none.
+func laterText(r record.Record, text func([]record.Disk) string) string {
+	if r.Later == nil {
+		return ""
+	}
+	return text(*r.Later)
 }
 
 // unless is the text of a value that says something.

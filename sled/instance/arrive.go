@@ -396,7 +396,7 @@ func expected(
 		return d, before, err
 	}
 	d.Behind = secrets.Dropping(next.Name, next.Secrets, seen.Vault.Kept...)
-	next.Wanted, next.Generation, next.Updated = wanted, before.Generation+1, at.Now
+	next.Wanted, next.Generation, next.Updated, next.Began = wanted, before.Generation+1, at.Now, at.Now
 	d.OnSuccess, err = next.Replaces(before)
 	return d, next, err
 }

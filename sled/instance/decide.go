@@ -290,6 +290,9 @@ func planBringUp(
 	d.Plan.Actions = behind(clearing, actions)
 	d.Intent.Removes = removes(next.Leaving, seen)
 	d.Intent.Makes, d.Intent.Base = next.Objects(), next.Incarnation.Base
+	if v != resume || !seen.alive(old) {
+		next.Began = at.Now
+	}
 	d, result, err := facts(choose.view, d, old, next, v, at, c)
 	if err == nil {
 		err = takes(&d, p)

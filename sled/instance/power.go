@@ -133,7 +133,7 @@ func powerDecision(b layout.Blueprint,
 	before, resumed := interrupted(view, verb, old)
 	resumed = resumed && vm.Generation > before // else it was never asked for: the machine is as it was
 	next := old
-	next.Generation, next.Updated = old.Generation+1, at.Now
+	next.Generation, next.Updated, next.Began = old.Generation+1, at.Now, at.Now
 	switch {
 	case p.isSo(*old.Incarnation, vm):
 		return operation.Decision{}, old, nil

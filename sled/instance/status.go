@@ -60,11 +60,14 @@ func (i *Instance) conclude(g evidence) {
 }
 
 // since is when the state began, as far as the record and a run that is at work say. A
-// state that nobody wanted began at some time after the record was written.
+// state that nobody wanted began at some time after that.
 func (i *Instance) since() time.Time {
 	switch {
 	case i.State == record.Stopped && i.Incarnation == nil, i.State == record.Running && i.Wanted == record.WantedRunning:
-		return i.Updated
+		if i.Began.IsZero() {
+			return i.Updated
+		}
+		return i.Began
 	case i.Busy != nil && (i.State == record.Stopping || i.State == record.Creating):
 		return i.Busy.Since
 	}

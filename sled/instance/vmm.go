@@ -217,7 +217,7 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Stamp,
 		return operation.Decision{}, record.Record{}, err
 	}
 	d.Behind = secrets.Dropping(next.Name, next.Secrets, seen.Vault.Kept...)
-	next.Wanted, next.Generation, next.Updated = record.WantedStopped, 1, at.Now
+	next.Wanted, next.Generation, next.Updated, next.Began = record.WantedStopped, 1, at.Now, at.Now
 	next.VMM = &record.VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
 	if r.Keeper != record.Nexus { // what has none is the control plane's
 		next.Keeper, next.KeeperGeneration = r.Keeper, r.Generation
@@ -349,7 +349,7 @@ func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c Ensur
 	how := removal{verb: c.Verb, ref: c.Wanted.Ref, grace: StopTime, dryRun: c.DryRun, keep: c.Keep}
 	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Stamp) (record.Record, error) {
 		old.Incarnation, old.Leaving, old.Migration = nil, nil, nil
-		old.Generation, old.Updated = old.Generation+1, at.Now
+		old.Generation, old.Updated, old.Began = old.Generation+1, at.Now, at.Now
 		return old, nil
 	})
 }

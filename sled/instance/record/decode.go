@@ -46,6 +46,8 @@ func (c *cursor) record() (r Record) {
 			r.Generation = c.number()
 		case "updated":
 			c.expect(r.Updated.UnmarshalText([]byte(c.text())) == nil)
+		case "began":
+			c.expect(r.Began.UnmarshalText([]byte(c.text())) == nil)
 		case "run":
 			incarnation := c.incarnation()
 			r.Incarnation = &incarnation

@@ -47,6 +47,7 @@ func drawRecord(t *rapid.T) Record {
 		ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Wanted: text.Draw(t, "wanted"), Control: text.Draw(t, "control"), Protected: rapid.Bool().Draw(t, "protected"),
 		Keeper: Keeper(text.Draw(t, "keeper")), KeeperGeneration: rapid.Uint64().Draw(t, "keeper's generation"),
 		Generation: rapid.Uint64().Draw(t, "generation"), Updated: time.Unix(0, rapid.Int64().Draw(t, "updated")).UTC(),
+		Began: time.Unix(0, rapid.Int64().Draw(t, "began")).UTC(),
 		Spec: Spec{
 			CPUs: rapid.IntRange(0, 64).Draw(t, "cpus"), Memory: rapid.Uint64().Draw(t, "memory"), Pool: text.Draw(t, "pool"),
 			CPUCap: CPUCap(rapid.IntRange(0, int(MaxCPUCap)).Draw(t, "cap")), StartOrder: StartOrder(rapid.IntRange(0, MaxStartOrder+1).Draw(t, "order")),

@@ -38,6 +38,9 @@ type Record struct {
 	Protected  bool      `json:"protected,omitempty"`
 	Generation uint64    `json:"generation"`
 	Updated    time.Time `json:"updated"`
+	// Began is when its VM was last started, reset or stopped by sledctl; zero: not known, as an
+	// earlier sledctl did it.
+	Began time.Time `json:"began,omitzero"`
 	// Incarnation is nil while the instance is stopped and nothing of it is on the host.
 	Incarnation *Incarnation `json:"run,omitempty"`
 	// Leaving are earlier incarnations that were being removed for this one and may

@@ -80,7 +80,7 @@ func (r Record) Arrival() *Migration {
 func (r Record) Stopped(at operation.Stamp) Record {
 	r = r.Renewed().Freed()
 	r.Incarnation, r.Leaving, r.Ending, r.Wanted = nil, nil, nil, WantedStopped
-	r.Generation, r.Updated = r.Generation+1, at.Now
+	r.Generation, r.Updated, r.Began = r.Generation+1, at.Now, at.Now
 	return r
 }
 
