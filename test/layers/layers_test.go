@@ -116,8 +116,8 @@ func layers() map[string]place {
 		"sled/instance/record":    {layer: 3, below: 6},
 		"sled/instance/layout":    {layer: 3, below: 5},
 		"sled/instance/secrets":   {layer: 3, below: 4},
-		"sled/instance/firstboot": {layer: 3, below: 5}, "sled/instance/firstboot/template": {layer: 3, below: 6},
-		"sled/instance/ports": {layer: 3, below: 4},
+		"sled/instance/firstboot": {layer: 3, below: 5},
+		"sled/instance/ports":     {layer: 3, below: 4},
 		// What the operations of instances decide by: two sleds, and zones without a record.
 		"sled/instance/migration": {layer: 3, below: 3}, "sled/instance/adoption": {layer: 3, below: 3},
 

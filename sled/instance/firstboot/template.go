@@ -5,10 +5,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"text/template"
 
 	"github.com/sledctl/sledctl/propolis/cidata"
-	"github.com/sledctl/sledctl/sled/instance/firstboot/template"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -46,21 +47,23 @@ func fill(field, text string, g guest) (string, error) {
 	if strings.TrimSpace(first) != marker {
 		return text, nil
 	}
+	t, err := template.New("").Option("missingkey=error").Parse(rest)
 	var filled bounded
-	err := template.Execute(&filled, rest, g)
+	if err == nil {
+		err = t.Execute(&filled, g)
+	}
 	if err == nil {
 		return filled.String(), nil
 	}
-	bad := &record.InputError{Field: field, Want: "a template as Go's text/template has them, over " + fields}
-	wrong, _ := errors.AsType[*template.Error](err)
-	bad.Value = fmt.Sprintf("line %d", wrong.Line+1) // with the marker's
+	bad := &record.InputError{Field: field, Value: "line " + lineOf(err), Want: "a template as Go's text/template has them, over " + fields}
+	missing := regexp.MustCompile(`can't evaluate field (\w+)`).FindStringSubmatch(err.Error())
 	switch {
 	case errors.Is(err, errTooLong):
 		bad.Want = fmt.Sprintf("a template that makes at most %d bytes", cidata.MaxSize)
-	case wrong.Field != "":
-		bad.Value += ": field " + wrong.Field
+	case missing != nil:
+		bad.Value += ": field " + missing[1]
 		bad.Want = "one of " + fields
-	case errors.Is(err, template.ErrIndex):
+	case strings.Contains(err.Error(), "index out of range"):
 		bad.Want = fmt.Sprintf("an index of its NICs, of which there are %d, or of its SSH keys, %d", len(g.NICs), len(g.SSHKeys))
 	}
 	return "", bad
@@ -68,6 +71,16 @@ func fill(field, text string, g guest) (string, error) {
 
 // fields are those that a template can name.
 const fields = "Name, ID, Hostname, SSHKeys and NICs, each with MAC, VLAN and AllowIP"
+
+// lineOf is the line of the whole text, with the marker.
+func lineOf(err error) string {
+	found := regexp.MustCompile(`^template: :(\d+)`).FindStringSubmatch(err.Error())
+	n := 0
+	if found != nil {
+		_, _ = fmt.Sscan(found[1], &n) // digits
+	}
+	return fmt.Sprint(n + 1)
+}
 
 var errTooLong = errors.New("too long")
 
