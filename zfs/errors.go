@@ -152,16 +152,19 @@ func kindOfLine(line string, meant func(name string) bool) error {
 	case line == "cannot discover pools: permission denied":
 		return host.ErrPrivileges
 	}
-	if parts := regexp.MustCompile(`^cannot resolve path '([^']+)'$`).FindStringSubmatch(line); parts != nil && meant(parts[1]) {
+	if parts := partsOf(line, `cannot resolve path '`, `([^']+)'`); parts != nil && meant(parts[1]) {
 		return host.ErrNotFound // a device, as OpenZFS 2 has it
 	}
-	if parts := regexp.MustCompile(`^Key (load|unload|change) error: (.+)$`).FindStringSubmatch(line); parts != nil {
+	if parts := partsOf(line, `Key `, `(load|unload|change) error: (.+)`); parts != nil {
 		return kindOf(keyRules(), parts[1], parts[2])
 	}
-	if parts := regexp.MustCompile(`^(?:cannot (receive)(?: [a-z ]+ stream)?|(?:warning: )?cannot (send) '[^']+'): (.+)$`).FindStringSubmatch(line); parts != nil {
-		return kindOf(streamRules(), parts[1]+parts[2], parts[3])
+	if parts := partsOf(line, `cannot receive`, `(?: [a-z ]+ stream)?: (.+)`); parts != nil {
+		return kindOf(streamRules(), "receive", parts[1])
 	}
-	parts := regexp.MustCompile(`^cannot ([a-z ]+) '([^']+)': (.+)$`).FindStringSubmatch(line)
+	if parts := partsOf(strings.TrimPrefix(line, "warning: "), `cannot send '`, `[^']+': (.+)`); parts != nil {
+		return kindOf(streamRules(), "send", parts[1])
+	}
+	parts := partsOf(line, `cannot `, `([a-z ]+) '([^']+)': (.+)`)
 	if parts == nil {
 		return nil
 	}
@@ -181,7 +184,25 @@ func kindOf(rules []rule, action, reason string) error {
 	return nil
 }
 
+// partsOf are those of a line that opens with a text before what a pattern fits; nil: it does not. The
+// pattern is compiled only if the line opens so.
+func partsOf(line, opens, pattern string) []string {
+	rest, ok := strings.CutPrefix(line, opens)
+	if !ok {
+		return nil
+	}
+	return regexp.MustCompile(`^(?:` + pattern + `)$`).FindStringSubmatch(rest)
+}
+
+// whole reports whether a pattern fits all of a text. Most are texts, with one in the place of
+// another: these are not compiled.
 func whole(pattern, text string) bool {
+	switch {
+	case pattern == `.+`:
+		return text != ""
+	case !strings.ContainsAny(pattern, `\.+*?()[]{}^$`):
+		return slices.Contains(strings.Split(pattern, "|"), text)
+	}
 	return regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString(text)
 }
 
@@ -214,6 +235,9 @@ func failureOf(c host.Command, r host.Result, meant func(name string) bool) erro
 // partOfPool reports whether zpool refused a device because a pool is on it, imported
 // or not (usr/src/cmd/zpool/zpool_vdev.c, today's texts and older ones).
 func partOfPool(r host.Result) bool {
+	if !strings.Contains(string(r.Stderr), " is part of ") {
+		return false
+	}
 	of := regexp.MustCompile(`^.+ is part of (active|exported|potentially active|exported or potentially active) (ZFS )?pool .+$`)
 	for line := range strings.Lines(string(r.Stderr)) {
 		if of.MatchString(strings.TrimSuffix(line, "\n")) {

@@ -3,7 +3,6 @@ package zfs
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -40,18 +39,19 @@ func (e *LacksError) Unwrap() error { return e.Err }
 // (libzfs_crypto.c) where it takes no user properties, as OpenZFS does not.
 func lacks(r host.Result) (what string, ok bool) {
 	line, _, _ := strings.Cut(string(r.Stderr), "\n")
-	for _, form := range []struct{ pattern, what string }{
-		{`^bad property list: invalid property '([^']+)'$`, "property '%s'"},
-		{`^cannot (?:create|set property for) '[^']+': invalid property '([^']+)'$`, "property '%s'"},
-		{`^unrecognized command '([^']+)'$`, "subcommand '%s'"},
-		{`^invalid option '([^']+)'$`, "option '%s'"},
+	for _, form := range []struct{ opens, pattern, what string }{
+		{`bad property list: `, `invalid property '([^']+)'`, "property '%s'"},
+		{`cannot create '`, `[^']+': invalid property '([^']+)'`, "property '%s'"},
+		{`cannot set property for '`, `[^']+': invalid property '([^']+)'`, "property '%s'"},
+		{`unrecognized command `, `'([^']+)'`, "subcommand '%s'"},
+		{`invalid option `, `'([^']+)'`, "option '%s'"},
 		{
-			`^Key change error: (Only keyformat, keylocation,? and pbkdf2iters) may be set with this command\.$`,
+			`Key change error: `, `(Only keyformat, keylocation,? and pbkdf2iters) may be set with this command\.`,
 			"user properties to set with a key: \"%s\"",
 		},
 	} {
-		if m := regexp.MustCompile(form.pattern).FindStringSubmatch(line); m != nil {
-			return fmt.Sprintf(form.what, m[1]), true
+		if parts := partsOf(line, form.opens, form.pattern); parts != nil {
+			return fmt.Sprintf(form.what, parts[1]), true
 		}
 	}
 	return "", false

@@ -190,7 +190,7 @@ const (
 
 // showObjects shows all objects, or those of a saved plan.
 func showObjects(f reap.Findings, planned bool, report operation.Report, dry bool) []shownObject {
-	shown := []shownObject{}
+	shown := make([]shownObject, 0, len(f.Objects))
 	left := make(map[string]bool, len(report.Outcome.Leftovers))
 	for _, object := range report.Outcome.Leftovers {
 		left[object] = true
