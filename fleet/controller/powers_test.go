@@ -173,9 +173,9 @@ func TestABMCThatRefusesIsSaidOnTheVM(t *testing.T) {
 		t.Errorf("%+v", o.Status)
 	}
 	d.board.fails, d.board.refuses = nil, nil
-	vm := d.wait(2*time.Second, "")
+	d.wait(2*time.Second, "")
 	d.runs(1)
-	if vm = d.look(); vm.Status.Phase != api.PhaseRunning {
+	if vm := d.look(); vm.Status.Phase != api.PhaseRunning {
 		t.Errorf("its sled is back, and it is %s", vm.Status.Phase)
 	}
 	if d.wait(time.Minute, ""); d.board.cuts != 2 {

@@ -70,12 +70,12 @@ func TestTheAgentRunsAGenerationOnce(t *testing.T) {
 	if err := agent.Answers(ctx); err != nil {
 		t.Error(err)
 	}
-	changes := make(chan struct{}, 1000)
+	changes := make(chan string, 1000)
 	begun := make(chan struct{})
 	following, unfollow := context.WithCancel(ctx)
 	followed := make(chan error, 1)
 	go func() {
-		followed <- agent.Changes(following, func() { close(begun) }, func() { changes <- struct{}{} })
+		followed <- agent.Changes(following, func() { close(begun) }, func(propolis string) { changes <- propolis })
 	}()
 	<-begun
 
@@ -97,6 +97,9 @@ func TestTheAgentRunsAGenerationOnce(t *testing.T) {
 	}
 	until("running", func() bool { return here().State == "running" })
 	until("reported to have changed", func() bool { return len(changes) > 0 })
+	if got := <-changes; got != id {
+		t.Errorf("%s has changed, not %s", got, id)
+	}
 	unfollow()
 	if err := <-followed; err == nil {
 		t.Error("changes are no longer reported, and that is no error")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
@@ -33,15 +34,39 @@ func TestWhenTheVMsAreLookedAt(t *testing.T) {
 	if !n.looks(time.Now().Add(-lookRarely)) {
 		t.Error("the VMs are never looked at again")
 	}
-	n.lastChange.last = now.Add(-time.Hour)
+	hourAgo := func() { n.lastChange.last, n.lastChange.settled = now.Add(-time.Hour), now.Add(-time.Hour) }
+	hourAgo()
 	if n.looks(now.Add(-time.Second)) {
 		t.Error("the VMs are looked at, and nothing has changed for an hour")
 	}
-	n.lastChange.note()
-	if !n.looks(now) {
-		t.Error("the VMs are not looked at, and one has changed")
+	n.change("one")
+	if n.looks(now) {
+		t.Error("the VMs are looked at, and one has changed that is not settled")
 	}
-	n.lastChange.last = now.Add(-time.Hour)
+	pod := &corev1.Pod{}
+	n.settle(pod, Run{PropolisID: "one"}, time.Now())
+	if n.looks(now) {
+		t.Error("the VMs are looked at, and the one that is settled was looked at after it had changed")
+	}
+	n.change("one")
+	if !n.looks(now) {
+		t.Error("the VMs are not looked at, and one has changed that is settled")
+	}
+	hourAgo()
+	looked := time.Now()
+	n.change("two")
+	n.settle(pod, Run{PropolisID: "two"}, looked)
+	if !n.looks(now) {
+		t.Error("the VMs are not looked at, and one is settled that has changed since it was looked at")
+	}
+	hourAgo()
+	for id := range changes {
+		n.change(strconv.Itoa(id))
+	}
+	if len(n.lastChange.by) > changes || !n.looks(now) {
+		t.Errorf("%d changes are remembered, and the VMs are looked at: %v", len(n.lastChange.by), n.looks(now))
+	}
+	hourAgo()
 	n.lastChange.reports(false)
 	if !n.looks(now) {
 		t.Error("the VMs are not looked at, and changes are reported no longer")
@@ -62,7 +87,7 @@ func TestASledOnWhichNothingChangesIsNotLookedAt(t *testing.T) {
 	}
 	s.wants(asked, "that nothing has changed")
 	s.sled.runs[vm] = Run{VM: vm, Generation: 1, State: "running"}
-	s.node.lastChange.note()
+	s.node.change(vm)
 	s.ok(s.node.Register(t.Context()))
 	s.wants(asked, "that a VM runs", "patch")
 	s.sled.broken = errors.New("the agent does not answer")
@@ -102,7 +127,7 @@ func TestChangesAreReportedAgain(t *testing.T) {
 			http.Error(w, "it begins", http.StatusServiceUnavailable)
 			return
 		}
-		_, _ = fmt.Fprint(w, "id: 1\nevent: vmm\ndata: {}\n\n")
+		_, _ = fmt.Fprint(w, "id: 1\nevent: vmm\ndata: {\"propolis_id\": \"one\"}\n\n")
 		_ = http.NewResponseController(w).Flush()
 		begun <- broken
 		if broken > 2 {
@@ -124,6 +149,9 @@ func TestChangesAreReportedAgain(t *testing.T) {
 	}
 	for s.node.lastChange.since(time.Now().Add(time.Second)) { // until it has begun to report
 		time.Sleep(time.Millisecond)
+	}
+	if _, noted := s.node.lastChange.by["one"]; !noted {
+		t.Errorf("the changes that are noted: %v", s.node.lastChange.by)
 	}
 	stop()
 	<-ended

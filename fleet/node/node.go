@@ -75,7 +75,7 @@ func (n *Node) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}
 	n.reading.RLock()
 	defer n.reading.RUnlock()
-	read := n.clock()
+	read, looked := n.clock(), time.Now()
 	var pod corev1.Pod
 	if err := n.Client.Get(ctx, request.NamespacedName, &pod); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -93,7 +93,7 @@ func (n *Node) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		here = &runs[at]
 	}
 	act := Decide(claim, here)
-	again, err := n.do(ctx, act, &pod, claim, here, read)
+	again, err := n.do(ctx, act, &pod, claim, here, read, looked)
 	if err != nil {
 		n.Log.Warn("could not "+string(act), "pod", claim.Pod, "generation", claim.Generation, "cause", err)
 	}
@@ -137,8 +137,9 @@ func claimOf(pod *corev1.Pod) (Claim, bool) {
 	return c, true
 }
 
-// do does one act, and says when to look again; 0: when the pod changes.
-func (n *Node) do(ctx context.Context, act Act, pod *corev1.Pod, c Claim, here *Run, read int64) (time.Duration, error) {
+// do does one act about a claim that was read at a time of the guard's clock, and whose VM was looked at after
+// another one. It says when to look again; 0: when the pod changes.
+func (n *Node) do(ctx context.Context, act Act, pod *corev1.Pod, c Claim, here *Run, read int64, looked time.Time) (time.Duration, error) {
 	switch act {
 	case Start:
 		return pollEvery, n.start(ctx, pod, c, read)
@@ -160,8 +161,7 @@ func (n *Node) do(ctx context.Context, act Act, pod *corev1.Pod, c Claim, here *
 		if claim, ok := claimOf(now); !ok || claim != c { // another has written it meanwhile
 			return pollEvery, nil
 		}
-		n.lastChange.note() // the VM may have changed since it was looked at
-		return n.settled.keep(now, *here), nil
+		return n.settle(now, *here, looked), nil
 	case Stop:
 		return pollEvery, n.Sled.Stop(ctx, *here)
 	case Clear:
@@ -284,7 +284,7 @@ func (n *Node) finish(ctx context.Context, pod *corev1.Pod, failed bool, reason,
 	n.set(to, corev1.PodReady, corev1.ConditionFalse, reason, "")
 	n.set(to, api.ConditionVM, corev1.ConditionFalse, reason, message)
 	n.changed.Store(true)
-	n.lastChange.note()
+	n.lastChange.note("")
 	return n.write(ctx, pod, to)
 }
 

@@ -87,7 +87,7 @@ func (s *sled) Stop(_ context.Context, r Run) error {
 
 func (s *sled) Remove(_ context.Context, r Run) error { delete(s.runs, r.VM); return nil }
 
-func (s *sled) Changes(ctx context.Context, begun, _ func()) error {
+func (s *sled) Changes(ctx context.Context, begun func(), _ func(string)) error {
 	begun()
 	<-ctx.Done()
 	return ctx.Err()

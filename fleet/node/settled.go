@@ -60,6 +60,18 @@ func (s *settled) stands(pod types.NamespacedName, version string) time.Duration
 	return 0
 }
 
+// has reports whether the pod of a run is settled.
+func (s *settled) has(propolis string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, is := range s.by {
+		if is.here.PropolisID == propolis {
+			return true
+		}
+	}
+	return false
+}
+
 // clear forgets all: the versions of a store that was restored are given a second time.
 func (s *settled) clear() {
 	s.mu.Lock()

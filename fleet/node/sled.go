@@ -33,9 +33,9 @@ type Sled interface {
 	Stop(ctx context.Context, r Run) error
 	// Remove removes what is left of a run, its VM too.
 	Remove(ctx context.Context, r Run) error
-	// Changes reports each change of a VM until the context ends, or the sled reports no more. What changed
-	// before it has begun is not reported.
-	Changes(ctx context.Context, begun, changed func()) error
+	// Changes reports each change of a VM, by its Propolis id, until the context ends, or the sled reports no
+	// more. What changed before it has begun need not be reported.
+	Changes(ctx context.Context, begun func(), changed func(propolis string)) error
 	// Answers is no error if the sled answers.
 	Answers(ctx context.Context) error
 	// Capacity is what the sled can hold.
