@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -121,18 +120,11 @@ func (n *Node) looks(then time.Time) bool {
 
 // Changes reads the events of the agent.
 func (a *Agent) Changes(ctx context.Context, begun func(), changed func(propolis string)) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+"/events", nil)
+	reply, err := a.send(ctx, http.MethodGet, "/events", nil)
 	if err != nil {
 		return err
 	}
-	reply, err := a.http.Do(r)
-	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
-	}
 	defer reply.Body.Close()
-	if reply.StatusCode != http.StatusOK {
-		return &answerError{status: reply.StatusCode, message: "no events"}
-	}
 	begun()
 	for lines := bufio.NewReader(reply.Body); ; {
 		line, err := lines.ReadString('\n')
@@ -153,18 +145,5 @@ func (a *Agent) Changes(ctx context.Context, begun func(), changed func(propolis
 
 // Answers asks whether the agent answers.
 func (a *Agent) Answers(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+"/healthz", nil)
-	if err != nil {
-		return err
-	}
-	reply, err := a.http.Do(r)
-	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
-	}
-	defer reply.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, maxAnswer)) // so that the connection is used again
-	if reply.StatusCode != http.StatusOK {
-		return &answerError{status: reply.StatusCode, message: "it is not well"}
-	}
-	return nil
+	return a.do(ctx, http.MethodGet, "/healthz", nil, nil)
 }

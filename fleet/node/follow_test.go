@@ -159,3 +159,32 @@ func TestChangesAreReportedAgain(t *testing.T) {
 		t.Error("nothing has changed, and changes are no longer reported")
 	}
 }
+
+// An agent that listens on the network wants a token with each request.
+func TestTheTokenGoesWithEventsAndHealth(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer secret":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/events":
+			_, _ = fmt.Fprint(w, "event: instance\ndata: {\"propolis_id\": \"a\"}\n\n")
+		case r.URL.Path != "/healthz":
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	for token, welcome := range map[string]bool{"secret": true, "": false} {
+		agent, err := NewAgent(server.URL, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, told := false, ""
+		err = agent.Changes(t.Context(), func() { begun = true }, func(propolis string) { told += propolis })
+		if begun != welcome || (told == "a") != welcome || err == nil { // the stream ends here
+			t.Errorf("token %q: begun %t, told %q, %v", token, begun, told, err)
+		}
+		if err := agent.Answers(t.Context()); (err == nil) != welcome {
+			t.Errorf("token %q: %v", token, err)
+		}
+	}
+}

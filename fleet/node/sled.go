@@ -105,16 +105,36 @@ func (e *answerError) Error() string {
 }
 
 func (a *Agent) do(ctx context.Context, method, path string, body, answer any) error {
-	data, err := json.Marshal(body)
+	reply, err := a.send(ctx, method, path, body)
 	if err != nil {
 		return err
+	}
+	defer reply.Body.Close()
+	got, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("ask the agent: %w", err)
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(got, answer); err != nil {
+		return fmt.Errorf("%s %s: not the answer of an agent: %w", method, path, err)
+	}
+	return nil
+}
+
+// send is do without what is answered, which the caller reads and closes.
+func (a *Agent) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
 	}
 	if body == nil {
 		data = nil
 	}
 	r, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(data))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Header.Set("api-version", apiVersion)
 	r.Header.Set("sledctl-keeper", keeper)
@@ -126,28 +146,22 @@ func (a *Agent) do(ctx context.Context, method, path string, body, answer any) e
 	}
 	reply, err := a.http.Do(r)
 	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
+		return nil, fmt.Errorf("ask the agent: %w", err)
+	}
+	if reply.StatusCode/100 == 2 {
+		return reply, nil
 	}
 	defer reply.Body.Close()
 	got, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
+		return nil, fmt.Errorf("ask the agent: %w", err)
 	}
-	if reply.StatusCode/100 != 2 {
-		var said struct {
-			Code    string `json:"error_code"`
-			Message string `json:"message"`
-		}
-		_ = json.Unmarshal(got, &said) // an answer without a message is told by its status
-		return &answerError{reply.StatusCode, said.Code, said.Message}
+	var said struct {
+		Code    string `json:"error_code"`
+		Message string `json:"message"`
 	}
-	if answer == nil {
-		return nil
-	}
-	if err := json.Unmarshal(got, answer); err != nil {
-		return fmt.Errorf("%s %s: not the answer of an agent: %w", method, path, err)
-	}
-	return nil
+	_ = json.Unmarshal(got, &said) // an answer without a message is told by its status
+	return nil, &answerError{reply.StatusCode, said.Code, said.Message}
 }
 
 // Runs lists the instances that the fleet keeps.

@@ -290,10 +290,7 @@ func planBringUp(
 	d.Plan.Actions = behind(clearing, actions)
 	d.Intent.Removes = removes(next.Leaving, seen)
 	d.Intent.Makes, d.Intent.Base = next.Objects(), next.Incarnation.Base
-	if v != resume || !seen.alive(old) {
-		next.Began = at.Now
-	}
-	d, result, err := facts(choose.view, d, old, next, v, at, c)
+	d, result, err := facts(choose.view, d, old, next, v, seen, at, c)
 	if err == nil {
 		err = takes(&d, p)
 	}
@@ -407,7 +404,7 @@ func behind(clearing, actions []plan.Action) []plan.Action {
 // facts writes down the record: before the work with its names, after it
 // finished, or as it was.
 func facts(
-	view ledger.View, d operation.Decision, old, next record.Record, v verdict, at operation.Stamp, c EnsureRequest,
+	view ledger.View, d operation.Decision, old, next record.Record, v verdict, seen Observed, at operation.Stamp, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
 	finished := next
 	incarnation := *next.Incarnation
@@ -424,6 +421,9 @@ func facts(
 	}
 	for _, r := range []*record.Record{&next, &finished} {
 		r.Generation, r.Updated = old.Generation+1, at.Now
+		if v != resume || !seen.alive(old) {
+			r.Began = at.Now
+		}
 	}
 	before := old // what stands again when all was undone
 	switch {

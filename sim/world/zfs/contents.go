@@ -37,8 +37,10 @@ func copyContents(tx *world.Tx, from, to *world.Dataset) error {
 	if err != nil {
 		return unless(err, fs.ErrNotExist)
 	}
-	if entries, err := tx.Files.ReadDir(source); info.Mode.IsDir() && len(entries) == 0 {
-		return unless(err, fs.ErrNotExist)
+	if info.Mode.IsDir() {
+		if entries, err := tx.Files.ReadDir(source); err != nil || len(entries) == 0 {
+			return unless(err, fs.ErrNotExist)
+		}
 	}
 	tx.TouchDataset(to.Name)
 	to.Immutable = slices.Clone(from.Immutable)
